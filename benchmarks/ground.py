@@ -26,9 +26,9 @@ from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant, to_datetime
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
-from horarium.platform.database.columns import event_text
 from horarium.platform.database.postgres import copy_rows
 from horarium.platform.database.schema import DEFAULT_NAMESPACE, migrate
+from horarium.platform.database.statements import event_text
 from horarium.platform.ids import new_id
 
 DIALECTS = ("postgresql", "sqlite")

@@ -25,7 +25,7 @@ from process import talking
 from rich.table import Table
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.engine.deliverer import Deliverer
 from horarium.features.history.rows import append
 from horarium.launchers.ssrf import AddressGuard, AddressPolicy

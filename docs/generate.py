@@ -21,8 +21,17 @@ from generate_text import code, codes, page, table
 from prometheus_client import Histogram
 from pydantic_core import PydanticUndefined
 
-from horarium.core.document.event import ADDED_KEYS, CONTRACT_KEYS, LINEAGE_KEYS, EventType, RunEventType
-from horarium.core.document.states import FINAL, Origin, Reason, RunState
+from horarium.core.document.states import (
+    ADDED_KEYS,
+    CONTRACT_KEYS,
+    FINAL,
+    LINEAGE_KEYS,
+    EventType,
+    Origin,
+    Reason,
+    RunEventType,
+    RunState,
+)
 from horarium.launchers.tasks import TaskRegistry
 from horarium.platform.clock import SystemClock
 from horarium.platform.settings import Settings, variable

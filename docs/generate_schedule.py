@@ -8,8 +8,8 @@ from typing import Any
 
 from generate_text import code, codes, page, table
 
-from horarium.core.document.kinds import schema_of
 from horarium.core.document.places import other_names
+from horarium.core.document.reader import schema_of
 
 _PARTS = {
     "": "Schedule",

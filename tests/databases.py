@@ -1,5 +1,8 @@
 """Real databases for tests: `database` runs a test on SQLite and on PostgreSQL, each time on a fresh, migrated one.
 
+In some places the ordinary run uses PostgreSQL only for tests with the mark `both_databases`: tests of races, locks
+and paging, of values that PostgreSQL refuses, and of statements that no test in `store/` executes.
+
 One PostgreSQL serves a whole test session, with all its workers; a test gets a copy of a migrated
 template, or one that an earlier test has left, emptied: to make a copy takes ten times as long.
 `HORARIUM_TEST_DATABASE_URL` names a server to use instead (its user must be able to create databases).
@@ -30,6 +33,8 @@ from horarium.platform.ids import id_text, new_id
 from horarium.testing import FakeClock
 
 DIALECTS = ("sqlite", "postgresql")
+ON_SQLITE = ("engine/", "acceptance/test_disaster.py", "acceptance/test_scenarios.py")
+"""Places whose other tests run on PostgreSQL in the full run only."""
 MIGRATED_AT = "2026-03-01T00:00:00Z"
 _PREFIX = "horarium-test-postgres-"
 # Nothing here has to survive a power cut.
@@ -45,6 +50,25 @@ max_wal_size = 256MB
 wal_level = minimal
 max_wal_senders = 0
 """
+
+
+# ── which database ───────────────────────────────────────────────────────────────────────────────────
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_databases: runs on PostgreSQL too, not only in `make test-full`")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the fixture says on which databases it runs
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    place = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
+    if not place.startswith(ON_SQLITE) or "dialect" not in metafunc.fixturenames:
+        return
+    marks = list(metafunc.definition.iter_markers())
+    is_chosen = any(mark.name == "parametrize" and "dialect" in str(mark.args[0]) for mark in marks)
+    if not is_chosen and not any(mark.name == "both_databases" for mark in marks):
+        databases = ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)]
+        metafunc.definition.add_marker(pytest.mark.parametrize("dialect", databases, indirect=True))
 
 
 # ── the server ───────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from horarium.core.document.states import FINAL
-from horarium.core.lifecycle.event import Change, End, Nothing, NothingCause
+from horarium.core.lifecycle.outcome import Change, End, Nothing, NothingCause
 from horarium.features.runs.transition_rows import change_runs
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.schedules.due_rows import Plannings

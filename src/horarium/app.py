@@ -30,9 +30,9 @@ from horarium.audience import Audience, parse_audience
 from horarium.client.client import AsyncClient, Client
 from horarium.client.inprocess import InProcess
 from horarium.core.document.document import parse_definition
-from horarium.core.document.kinds import PYTHON
+from horarium.core.document.reader import PYTHON
 from horarium.core.document.states import Source
-from horarium.core.policy.names import PolicyError, checked_id
+from horarium.core.policy.queue import PolicyError, checked_id
 from horarium.errors import InvalidDefinition, KindNotAvailable
 from horarium.launchers.signals import Provider
 from horarium.launchers.tasks import Task, TaskRegistry

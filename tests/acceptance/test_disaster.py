@@ -32,8 +32,8 @@ from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.schema import migrate
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
+from horarium.platform.database.wrapper import SharedClock
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
 
@@ -136,6 +136,7 @@ def test_a_clock_that_jumps_ten_minutes_decides_nothing_twice(database: Database
     assert world.position(uid).decided_until >= START + 20 * 60 * 1_000_000
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("step", [600, -600], ids=["forward", "back"])
 def test_a_clock_that_jumps_while_a_run_is_in_hand_ends_it_once(database: Database, step: int) -> None:
     world = World(database)

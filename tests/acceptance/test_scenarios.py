@@ -117,6 +117,7 @@ def test_b_short_runs_are_never_skipped(database: Database, last: int) -> None:
     stage.audit()
 
 
+@pytest.mark.both_databases
 def test_b2_skip_never_lets_two_run_at_once(database: Database) -> None:
     stage = Stage(database, lasts=150)
     uid = stage.put()
@@ -127,6 +128,7 @@ def test_b2_skip_never_lets_two_run_at_once(database: Database) -> None:
     stage.audit()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("last", [12, pytest.param(20, marks=pytest.mark.long)])
 @pytest.mark.parametrize("lasts", [5, 90], ids=["c-shorter than the period", "d-longer than the period"])
 def test_c_d_a_queue_runs_everything_in_order_one_by_one(database: Database, lasts: float, last: int) -> None:
@@ -175,6 +177,7 @@ def test_g_a_restart_just_before_a_tick_loses_nothing(database: Database, policy
     second.audit()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("delivery", "deliveries"), [("at_least_once", 2), ("at_most_once", 1)])
 def test_h_a_crash_after_the_start_never_makes_a_second_run(database: Database, delivery: str, deliveries: int) -> None:
     first = Stage(database)
@@ -205,6 +208,7 @@ def test_i_an_unchanged_redeploy_is_no_change(database: Database) -> None:
     stage.audit()
 
 
+@pytest.mark.both_databases
 def test_i2_a_redeploy_while_something_is_due_loses_nothing(database: Database) -> None:
     stage = Stage(database)
     uid = stage.put()
@@ -251,6 +255,7 @@ def test_k_a_backlog_is_not_skipped_against_itself(database: Database) -> None:
     stage.audit()
 
 
+@pytest.mark.both_databases
 def test_l_a_storm_is_capped_and_what_is_beyond_the_cap_is_on_record(database: Database) -> None:
     stage = Stage(database, ticker=TickerOptions(max_catchup_per_tick=4))
     uid = stage.put(overlap_policy="allow", catchup_policy="fire_immediately", max_catchup=10)
@@ -322,6 +327,7 @@ def test_q_a_pause_ten_seconds_before_the_tick_holds(database: Database) -> None
     stage.audit(paused=True)
 
 
+@pytest.mark.both_databases
 def test_r_a_slow_launch_delays_nobody(database: Database) -> None:
     stage = Stage(database)
     uid = stage.put(overlap_policy="allow")
@@ -358,6 +364,7 @@ def test_s_every_run_carries_its_own_time(database: Database) -> None:
     stage.audit()
 
 
+@pytest.mark.both_databases
 def test_t_no_leader_is_needed_and_no_tick_is_decided_twice(
     database: Database, open_another: Callable[[], Database]
 ) -> None:
@@ -379,6 +386,7 @@ def test_every_letter_has_its_scenario() -> None:
     assert all(letter in names for letter in "abcdefghijklmnopqrst")
 
 
+@pytest.mark.both_databases
 def test_an_upsert_storm_while_firing_decides_everything_once(database: Database) -> None:
     stage = Stage(database)
     uid = stage.put(overlap_policy="allow")

@@ -83,6 +83,7 @@ def test_any_ticker_will_do_and_the_stuck_one_is_shown(http: httpx.Client, horar
 OWNER = "machine-7:4711471147:k3x9qz"
 
 
+@pytest.mark.both_databases
 def test_only_admins_of_the_installation_learn_of_machines_and_processes(
     service_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +264,7 @@ def test_only_the_unwell_are_told_when_only_they_are_asked_for(http: httpx.Clien
     assert found == {"fails": "failing", "waits": "waiting_for_approval", "late": "late"}
 
 
+@pytest.mark.both_databases
 def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Client, horarium: TestService) -> None:
     create(horarium)
 
@@ -276,6 +278,7 @@ def test_a_row_that_lost_its_due_time_is_stale_and_not_at_rest(http: httpx.Clien
     assert health(http)["status"] == "stale"
 
 
+@pytest.mark.both_databases
 def test_every_state_has_its_word(http: httpx.Client, horarium: TestService) -> None:
     create(horarium, "fresh")
     create(horarium, "resting", paused=True)

@@ -114,6 +114,7 @@ def test_a_crowded_window_is_cut_and_says_so(http: httpx.Client) -> None:
     assert len(look(http, **month, limit=5_000)["rows"]) == 5_000
 
 
+@pytest.mark.both_databases
 def test_a_list_that_is_cut_begins_as_the_whole_one_does(http: httpx.Client) -> None:
     """Those that are due late for their jitter begin early all the same; others have one time, or have none yet."""
     for number in range(4):
@@ -225,25 +226,24 @@ def test_a_reason_shows_what_was_decided_for_it(http: httpx.Client, horarium: Te
     assert len(look(http, **{"from": "2026-03-01T00:00:00Z", "reason": "calendar"})["rows"]) == 2
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"schedule_id": [f"s{number}" for number in range(101)]}, "schedule_id"),
-        ({"schedule_id": ["a", " "]}, "schedule_id"),
-        ({"text": ""}, "text"),
-        ({"text": "x" * 201}, "text"),
-        ({"text": "a\x00"}, "query"),
-        ({"label": "team"}, "label"),
-        ({"label": [f"l{number}=1" for number in range(21)]}, "label"),
-        ({"status": "asleep"}, "status"),
-        ({"reason": "weather"}, "reason"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
+SENSELESS_FILTERS: list[tuple[dict[str, Any], str]] = [
+    ({"schedule_id": [f"s{number}" for number in range(101)]}, "schedule_id"),
+    ({"schedule_id": ["a", " "]}, "schedule_id"),
+    ({"text": ""}, "text"),
+    ({"text": "x" * 201}, "text"),
+    ({"text": "a\x00"}, "query"),
+    ({"label": "team"}, "label"),
+    ({"label": [f"l{number}=1" for number in range(21)]}, "label"),
+    ({"status": "asleep"}, "status"),
+    ({"reason": "weather"}, "reason"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_filters_that_make_no_sense_are_refused(http: httpx.Client, query: dict[str, Any], field: str) -> None:
-    answer = http.get("/api/agenda", params=query)
-    assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+def test_filters_that_make_no_sense_are_refused(http: httpx.Client) -> None:
+    for query, field in SENSELESS_FILTERS:
+        answer = http.get("/api/agenda", params=query)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), (query, field)
 
 
 def test_a_tenant_sees_its_own(http: httpx.Client, horarium: TestService) -> None:

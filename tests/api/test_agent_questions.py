@@ -95,6 +95,7 @@ def test_what_is_no_answer_is_refused(horarium: TestService) -> None:
     assert state(horarium, found) == "awaiting_approval"
 
 
+@pytest.mark.both_databases
 def test_leave_is_given_by_another_and_what_it_needs_is_not_shown(horarium: TestService) -> None:
     found, ada, bob = asked(horarium, "agent_auth", approvals_required=2), door(horarium, "ada"), door(horarium, "bob")
     assert refused(decide(horarium.http(), found)) == (403, "requester_may_not_decide")
@@ -121,6 +122,7 @@ def test_a_plain_yes_tells_an_agent_that_it_may_go_on(horarium: TestService) -> 
     assert (horarium.launcher.deliveries[-1].answer, horarium.verify()) == ("approved", [])
 
 
+@pytest.mark.both_databases
 def test_a_no_to_an_agent_ends_the_run(horarium: TestService) -> None:
     found = asked(horarium)
     assert decide(horarium.http(), found, "reject").json()["status"] == "rejected"

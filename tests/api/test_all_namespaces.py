@@ -60,6 +60,7 @@ def everything(http: httpx.Client, path: str, **query: Any) -> list[dict[str, An
             return rows
 
 
+@pytest.mark.both_databases
 def test_an_admin_of_the_installation_lists_all_namespaces_page_by_page(tenants: dict[str, httpx.Client]) -> None:
     for path, member in LISTS.items():
         own = {name: http.get(path, params={"page_size": 200}).json()[member] for name, http in tenants.items()}
@@ -70,6 +71,7 @@ def test_an_admin_of_the_installation_lists_all_namespaces_page_by_page(tenants:
         assert everything(tenants["a"], path) == rows, "the namespace of the request changes nothing"
 
 
+@pytest.mark.both_databases
 def test_filters_hold_over_all_namespaces(tenants: dict[str, httpx.Client], horarium: TestService) -> None:
     http = tenants["default"]
     for name in TENANTS[1:]:
@@ -122,6 +124,7 @@ def test_everybody_else_is_refused_and_the_refusal_is_in_the_audit_of_their_name
         assert f"{Role.OPERATOR}-of-{namespace}" in refused
 
 
+@pytest.mark.both_databases
 def test_a_list_of_all_namespaces_leaves_no_entry_in_the_audit(tenants: dict[str, httpx.Client]) -> None:
     before = tenants["default"].get("/api/audit").json()["head"]
     for path in (*LISTS, "/api/overview"):

@@ -17,6 +17,7 @@ from horarium.instant import Instant
 from horarium.testing import TestService
 
 
+@pytest.mark.both_databases
 def test_a_bundle_is_made_changed_and_left_alone(http: httpx.Client, horarium: TestService) -> None:
     bundle: dict[str, Any] = {
         "bundle": "billing",
@@ -49,6 +50,7 @@ def test_a_bundle_is_made_changed_and_left_alone(http: httpx.Client, horarium: T
     assert (len(horarium.runs("hourly")), horarium.verify()) == (1, [])
 
 
+@pytest.mark.both_databases
 def test_what_another_bundle_owns_is_refused_until_it_is_adopted(http: httpx.Client) -> None:
     apply(http, bundle="billing", schedules=[HOURLY], calendars=[DAYS])
     for body in ({"schedules": [HOURLY]}, {"calendars": [DAYS]}):

@@ -104,6 +104,7 @@ def test_one_no_ends_it(horarium: TestService) -> None:
     assert horarium.http().get("/api/schedules/brief").json()["active_runs"] == 0
 
 
+@pytest.mark.both_databases
 def test_two_people_must_agree_to_the_same_inputs(horarium: TestService) -> None:
     asked = waiting(horarium, approval_policy={**POLICY, "approvals_required": 2})
     ada, bob = door(horarium, "ada"), door(horarium, "bob")
@@ -188,6 +189,7 @@ def test_who_wrote_or_asked_may_not_decide_unless_that_is_allowed(horarium: Test
     assert ada.post(f"/api/runs/{own}/reject", json={"reason": "changed my mind"}).json()["status"] == "rejected"
 
 
+@pytest.mark.both_databases
 def test_a_list_of_approvers_replaces_the_permission(horarium: TestService) -> None:
     asked = waiting(horarium, approval_policy={**POLICY, "approvers": ["vera", "role:owner"]})
     ada, vera = door(horarium, "ada"), door(horarium, "vera", "viewer")
@@ -258,30 +260,28 @@ def test_many_are_decided_as_they_were_shown_or_not_at_all(horarium: TestService
     assert (stray.status_code, list(stray.json()["errors"])) == (422, ["input_hashes"])
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "decision"),
-        ({"decision": "maybe"}, "decision"),
-        ({"decision": "modify"}, "modifications"),
-        ({"decision": "modify", "modifications": []}, "modifications"),
-        ({"decision": "approve", "modifications": {"a": 1}}, "modifications"),
-        ({"decision": "modify", "modifications": {"a": "\u0000"}}, "modifications.a"),
-        ({"decision": "approve", "reason": "x" * 1_001}, "reason"),
-        ({"decision": "approve", "skip": True}, "skip"),
-    ],
-    ids=str,
-)
+SENSELESS = [
+    ({}, "decision"),
+    ({"decision": "maybe"}, "decision"),
+    ({"decision": "modify"}, "modifications"),
+    ({"decision": "modify", "modifications": []}, "modifications"),
+    ({"decision": "approve", "modifications": {"a": 1}}, "modifications"),
+    ({"decision": "modify", "modifications": {"a": "\u0000"}}, "modifications.a"),
+    ({"decision": "approve", "reason": "x" * 1_001}, "reason"),
+    ({"decision": "approve", "skip": True}, "skip"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_decision_that_says_nothing_sensible_is_refused(
-    horarium: TestService, body: dict[str, Any], field: str
-) -> None:
+def test_a_decision_that_says_nothing_sensible_is_refused(horarium: TestService) -> None:
     asked = waiting(horarium)
-    answer = door(horarium, "ada").post(f"/api/approvals/{asked['approval_id']}/decision", json=body)
-    assert refused(answer) == (422, "validation_failed")
-    assert list(answer.json()["errors"]) == [field]
+    for body, field in SENSELESS:
+        answer = door(horarium, "ada").post(f"/api/approvals/{asked['approval_id']}/decision", json=body)
+        assert refused(answer) == (422, "validation_failed"), (body, field)
+        assert list(answer.json()["errors"]) == [field], (body, field)
 
 
+@pytest.mark.both_databases
 def test_the_inbox_is_read_in_pages_and_by_gate(horarium: TestService) -> None:
     asked = [waiting(horarium, f"s{n}", approval_policy={**POLICY, "gates": [f"g{n}"]}) for n in range(3)]
     http, found, token = horarium.http(), [], None

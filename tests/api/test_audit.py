@@ -207,6 +207,7 @@ def test_a_tenant_reads_its_own_audit_and_nobody_else_s(here: World) -> None:
     assert house.get("/api/audit", params={"namespace": "ghost"}).status_code == 404
 
 
+@pytest.mark.both_databases
 def test_who_gets_a_name_that_another_had_does_not_see_what_that_one_did(here: World) -> None:
     house = here.horarium.http()
     before = here.horarium.http(token=here.token("admin", "other"))

@@ -35,6 +35,7 @@ def test_without_a_good_token_nobody_comes_in(horarium: TestService, header: str
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.both_databases
 def test_a_revoked_token_is_of_no_use(horarium: TestService) -> None:
     issued = tenant_service.issue_token(horarium.resources, horarium.caller, name="x", role="viewer")
     http = horarium.http(token=issued.secret)
@@ -95,6 +96,7 @@ def test_history_names_who_asked(horarium: TestService) -> None:
     assert created["payload"]["command_context"] == context
 
 
+@pytest.mark.both_databases
 def test_the_probes_are_open(horarium: TestService) -> None:
     http = horarium.http(token=None)
     assert {path: http.get(path).status_code for path in ("/livez", "/healthz")} == {"/livez": 200, "/healthz": 200}

@@ -81,6 +81,7 @@ def test_what_an_agent_demands_holds_for_every_birth_from_then_on(horarium: Test
     assert (origins["approval_policy.requires_approval"], origins["limits.runtime_seconds"]) == ("agent", "agent")
 
 
+@pytest.mark.both_databases
 def test_an_assignment_says_who_works_and_how(horarium: TestService, http: httpx.Client) -> None:
     put(http, "agents/ada")
     store(http, "brief")
@@ -145,6 +146,7 @@ def test_a_team_takes_turns_under_the_budgets_of_all(horarium: TestService, http
     assert members == ["desk", "bob", "desk"]  # the next day goes on with whose turn it was
 
 
+@pytest.mark.both_databases
 def test_a_row_that_nobody_can_read_is_the_trouble_of_its_schedules_alone(
     horarium: TestService, http: httpx.Client
 ) -> None:
@@ -186,6 +188,7 @@ WORKFLOW = {
 }
 
 
+@pytest.mark.both_databases
 def test_the_run_of_a_workflow_names_its_version_and_its_steps_whose_turn_it_was(
     horarium: TestService, http: httpx.Client
 ) -> None:
@@ -214,6 +217,7 @@ def test_the_run_of_a_workflow_names_its_version_and_its_steps_whose_turn_it_was
     assert waiting["outcome"] == "awaiting_approval"
 
 
+@pytest.mark.both_databases
 def test_a_start_without_a_schedule_is_asked_for_and_paid_by_whoever_works(
     horarium: TestService, http: httpx.Client
 ) -> None:

@@ -60,17 +60,18 @@ def test_a_longer_timeout_that_was_kept_before_is_still_read(horarium: TestServi
     assert from_canonical(kept).action.timeout_seconds == 2**31 - 1 > MAX_TIMEOUT_SECONDS
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/api/schedules?page_size={}",
-        "/api/runs?page_size={}",
-        "/api/feed?page_size={}",
-        "/api/agenda?limit={}",
-        "/api/agenda?bucket_seconds={}",
-        "/api/health/schedules?page_size={}",
-    ],
-)
-@pytest.mark.parametrize("value", [0, -1, 10**6, 10**30])
-def test_the_size_of_a_page_is_bounded(http: httpx.Client, path: str, value: int) -> None:
-    assert http.get(path.format(value)).status_code == (200 if "bucket" in path and value == 10**6 else 422)
+SIZES = [
+    "/api/schedules?page_size={}",
+    "/api/runs?page_size={}",
+    "/api/feed?page_size={}",
+    "/api/agenda?limit={}",
+    "/api/agenda?bucket_seconds={}",
+    "/api/health/schedules?page_size={}",
+]
+
+
+def test_the_size_of_a_page_is_bounded(http: httpx.Client) -> None:
+    for path in SIZES:
+        for value in (0, -1, 10**6, 10**30):
+            expected = 200 if "bucket" in path and value == 10**6 else 422
+            assert http.get(path.format(value)).status_code == expected, path.format(value)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller
 from horarium.platform.wire import Role
 from horarium.testing import TestService
+
+pytestmark = pytest.mark.both_databases
 
 SPEC = {"cron_expressions": ["0 2 * * *"]}
 

@@ -209,6 +209,7 @@ STEPS: dict[str, tuple[list[dict[str, Any]], dict[str, Any], bool]] = {
 }
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", STEPS)
 def test_a_gated_step_alone_makes_a_request_to_skip_an_attempt(horarium: TestService, name: str) -> None:
     stored, said, is_attempt = STEPS[name]

@@ -141,6 +141,7 @@ def test_a_clone_is_one_s_own(http: httpx.Client, source: str) -> None:
     assert http.post(f"/api/calendars/{source}/clone", json={}).json()["errors"] == {"name": ["is required"]}
 
 
+@pytest.mark.both_databases
 def test_the_schedules_that_obey_a_calendar_are_listed(
     http: httpx.Client, ours: httpx.Response, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +179,7 @@ def test_the_schedules_that_obey_a_calendar_are_listed(
     assert http.get("/api/schedules", params={"calendar": "c" * 257}).status_code == 422
 
 
+@pytest.mark.both_databases
 def test_a_calendar_in_use_is_not_deleted(http: httpx.Client, ours: httpx.Response, horarium: TestService) -> None:
     horarium.create(schedule_id="s", cron_expressions=["0 2 * * *"], workflow_type="x", calendars=["ours"])
     answer = http.delete("/api/calendars/ours")

@@ -44,6 +44,7 @@ def pulled(http: httpx.Client, schedule_id: str = "s") -> None:
     http.post(f"/api/schedules/{schedule_id}/trigger").raise_for_status()
 
 
+@pytest.mark.both_databases
 def test_each_process_is_told_with_its_roles_and_what_it_runs(http: httpx.Client, horarium: TestService) -> None:
     beat(horarium, "a", "api")
     beat(horarium, "w", *ENGINE, clock_offset=-2_500)

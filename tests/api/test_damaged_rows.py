@@ -41,6 +41,8 @@ from horarium.platform.database.tables import tokens as tokens_table
 from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 DAMAGES = {
     "no JSON": '{"spec": ',
     "no object": "[1, 2]",

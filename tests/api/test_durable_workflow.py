@@ -162,6 +162,7 @@ def test_a_time_without_an_offset_is_read_as_utc(nightly: httpx.Client) -> None:
 # ── what is gone ─────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_a_schedule_whose_runs_are_used_up_says_so(http: httpx.Client) -> None:
     http.post("/api/schedules", json={**NIGHTLY, "max_runs": 1})
     assert http.post("/api/schedules/s/trigger").json()["outcome"] == "triggered"
@@ -208,6 +209,7 @@ def test_deleted_schedules_cannot_be_filtered_by_attributes(nightly: httpx.Clien
             assert (refused.status_code, refused.json()["field"]) == (422, field)
 
 
+@pytest.mark.both_databases
 def test_pages_go_on_past_a_deleted_schedule(nightly: httpx.Client) -> None:
     for name in ("t", "u"):
         nightly.post("/api/schedules", json={**NIGHTLY, "schedule_id": name})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +21,7 @@ from api.tenants import OF_ONE_S_OWN
 from api.worlds import CALENDAR, SCHEDULE, World, world
 from world import serving
 
-from horarium.core.policy.names import MAX_ID
+from horarium.core.policy.queue import MAX_ID
 from horarium.features.schedules.filters import EVERYTHING, make_list_token
 from horarium.features.schedules.list_rows import Cursor
 from horarium.platform.database.tables import metadata, schedules
@@ -29,6 +30,11 @@ from horarium.platform.http.routing import OPERATIONS
 from horarium.testing.service import TOKEN
 
 pytestmark = pytest.mark.repeats
+# A database that takes less than the other: no zero in a text, no integer beyond its column.
+on_the_strict_one = pytest.mark.parametrize(
+    "dialect", ["postgresql", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True
+)
+IS_FULL = int(os.environ.get("HORARIUM_TEST_EFFORT", "1")) > 1
 # Of processor time, the server included: far more than a request needs, far less than an attacker would like.
 LONGEST_SECONDS = 15.0
 LONGEST_MESSAGE = 1_000
@@ -151,6 +157,16 @@ def complaints(answers: Iterable[tuple[str, Heard]], allowed: range = range(400,
     return {name: wrong for name, wrong in found if wrong is not None}
 
 
+# What a database may refuse is sent to every place; so many of the other cases share each place in the ordinary run.
+ALWAYS = {"zero", "long integer", "null", "not utf-8", "surrogate"}
+SHARING = 1 if IS_FULL else 3
+
+
+def is_sent(case: str, place: int) -> bool:
+    """Whether this case is sent to this place; `place` counts the cases too, so that each takes another turn."""
+    return case in ALWAYS or place % SHARING == 0
+
+
 # ── bodies ───────────────────────────────────────────────────────────────────────────────────────────
 
 JSON = "application/json"
@@ -192,15 +208,18 @@ BODIES: dict[str, tuple[bytes, str]] = {
     "xml": (b"<note/>", "application/xml"),
     "no type at all": (b"{'note'", ""),
 }
+# Where it is read makes no difference, and to read it takes as long as all the others together.
+LARGEST = "a hundred thousand names"
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_a_hostile_body_is_refused_and_leaves_nothing(wire: Wire) -> None:
     before = stored(wire)
-    for method, path in each_in_turn(wire, WITH_BODY):
+    for number, (method, path) in enumerate(each_in_turn(wire, WITH_BODY)):
         answers = (
             (f"{method} {path}: {name}", wire.send(method, wire.path(path), {"Content-Type": kind}, body))
             for name, (body, kind) in BODIES.items()
+            if IS_FULL or name != LARGEST or number % 10 == 0
         )
         assert complaints(answers, range(200 if (method, path) in LENIENT else 400, 500)) == {}
     assert stored(wire) == before
@@ -212,39 +231,37 @@ def test_a_packed_body_is_refused_and_not_unpacked(wire: Wire) -> None:
     assert (answer.status, answer.complaint()) == (415, None)
 
 
+FRAMINGS = [
+    {"Content-Length": "5"},
+    {"Content-Length": "-1"},
+    {"Content-Length": "1e3"},
+    {"Content-Length": "99999999999999999999999"},
+    {"Content-Length": "2", "Transfer-Encoding": "chunked"},
+    {"Transfer-Encoding": "chunked, gzip"},
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(
-    "framing",
-    [
-        {"Content-Length": "5"},
-        {"Content-Length": "-1"},
-        {"Content-Length": "1e3"},
-        {"Content-Length": "99999999999999999999999"},
-        {"Content-Length": "2", "Transfer-Encoding": "chunked"},
-        {"Transfer-Encoding": "chunked, gzip"},
-    ],
-    ids=str,
-)
-def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire, framing: Mapping[str, str]) -> None:
+def test_a_body_that_lies_about_its_length_hurts_nobody(wire: Wire) -> None:
     """Whoever promises more than is sent is waited for, but holds up nobody else."""
-    begun = time.process_time()
-    with socket.create_connection(wire.address, timeout=60) as slow:
-        lines = [
-            f"{name}: {value}"
-            for name, value in {"Host": "localhost", "Authorization": f"Bearer {TOKEN}", **framing}.items()
-        ]
-        slow.sendall(("POST /api/schedules HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n{}").encode())
-        assert wire.send("GET", f"/api/schedules/{SCHEDULE}").status == 200
-    assert time.process_time() - begun < LONGEST_SECONDS
+    for framing in FRAMINGS:
+        begun = time.process_time()
+        with socket.create_connection(wire.address, timeout=60) as slow:
+            headers = {"Host": "localhost", "Authorization": f"Bearer {TOKEN}", **framing}
+            lines = [f"{name}: {value}" for name, value in headers.items()]
+            slow.sendall(("POST /api/schedules HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n{}").encode())
+            assert wire.send("GET", f"/api/schedules/{SCHEDULE}").status == 200, framing
+        assert time.process_time() - begun < LONGEST_SECONDS, framing
 
 
-@pytest.mark.parametrize("dialect", ["postgresql", pytest.param("sqlite", marks=pytest.mark.long)], indirect=True)
+@on_the_strict_one
 def test_a_value_in_the_wrong_place_is_never_our_defect(wire: Wire) -> None:
     answers = (
         (f"{method} {path}: {place} = {name}", wire.send(method, wire.path(path), body=json.dumps(body).encode()))
-        for method, path in each_in_turn(wire, WITH_BODY)
-        for name, value in VALUES.items()
-        for place, body in replaced(OPERATIONS[method, path].example.body, value)
+        for route, (method, path) in enumerate(each_in_turn(wire, WITH_BODY))
+        for turn, (name, value) in enumerate(VALUES.items(), route)
+        for number, (place, body) in enumerate(replaced(OPERATIONS[method, path].example.body, value), turn)
+        if is_sent(name, number)
     )
     assert complaints(answers, range(200, 500)) == {}
 
@@ -285,9 +302,10 @@ IDS = {
 }
 
 
+@on_the_strict_one
 def test_a_hostile_name_finds_nothing(wire: Wire) -> None:
     before = stored(wire)
-    for method, path in each_in_turn(wire, NAMED):
+    for route, (method, path) in enumerate(each_in_turn(wire, NAMED)):
         *_, name = (part[1:-1] for part in path.split("/") if part.startswith("{"))
         body = (
             b""
@@ -301,8 +319,8 @@ def test_a_hostile_name_finds_nothing(wire: Wire) -> None:
         makes = method == "PUT" and (method, path) in OF_ONE_S_OWN
         answers = (
             (f"{method} {path}: {what}", wire.send(method, wire.path(path, **{name: value}) + query, body=body))
-            for what, value in IDS.items()
-            if not (makes and value.isalnum() and len(value) <= MAX_ID)
+            for number, (what, value) in enumerate(IDS.items(), route)
+            if is_sent(what, number) and not (makes and value.isalnum() and len(value) <= MAX_ID)
         )
         assert complaints(answers, allowed) == {}
     assert stored(wire) == before
@@ -391,6 +409,7 @@ LISTS = [
 ]
 
 
+@on_the_strict_one
 def test_a_token_that_no_page_gave_is_refused(wire: Wire) -> None:
     for path in LISTS:
         join = "&" if "?" in path else "?"
@@ -430,6 +449,7 @@ SAID = [
 SAID += [quote("Status = 'x' OR 1"), quote('"' * 500), quote("tenant = " + "9" * 1_000), "%5C" * 700, quote("'\0'")]
 
 
+@on_the_strict_one
 def test_a_hostile_parameter_is_never_our_defect(wire: Wire) -> None:
     answers = (
         (f"{path}?{name}={said[:40]}", wire.send("GET", f"{wire.path(path)}?{name}={said}"))

@@ -103,6 +103,7 @@ def test_metrics_are_for_tokens_of_the_default_namespace_unless_they_are_open(se
         assert "horarium_runs_emitted_total" in shown.text
 
 
+@pytest.mark.both_databases
 def test_metrics_count_what_was_decided(http: httpx.Client, horarium: TestService) -> None:
     horarium.create(schedule_id="s", cron_expressions=["0 * * * *"], workflow_type="x")
     assert http.post("/api/schedules/s/trigger").json()["outcome"] == "triggered"

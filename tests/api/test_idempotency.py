@@ -13,7 +13,7 @@ import pytest
 
 from horarium.features.schedules import service as schedule_service
 from horarium.platform.database import Database, idempotency
-from horarium.platform.http import idempotency as responses
+from horarium.platform.http import routing as responses
 from horarium.testing import TestService
 
 NIGHTLY: dict[str, Any] = {"cron_expressions": ["0 2 * * *"], "workflow_type": "report"}
@@ -119,6 +119,7 @@ def test_the_engine_hears_of_a_trigger_that_carried_a_key(http: httpx.Client, ho
         listener.close()
 
 
+@pytest.mark.both_databases
 def test_many_at_once_make_one_schedule(horarium: TestService) -> None:
     """Each gets the one answer, or hears that it is being made."""
 
@@ -156,6 +157,7 @@ def test_a_request_that_is_being_answered_is_not_answered_twice(
     assert post(http, "/api/schedules", NIGHTLY).status_code == 201
 
 
+@pytest.mark.both_databases
 def test_a_crash_after_the_effect_leaves_neither_effect_nor_key(
     http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +171,7 @@ def test_a_crash_after_the_effect_leaves_neither_effect_nor_key(
     assert post(http, "/api/schedules", NIGHTLY).status_code == 201
 
 
+@pytest.mark.both_databases
 def test_of_two_writers_one_wins(horarium: TestService) -> None:
     horarium.create({**NIGHTLY, "schedule_id": "s"})
 

@@ -19,6 +19,8 @@ from horarium.features.schedules.list_rows import Cursor
 from horarium.platform.database.tables import positions, schedule_attributes, schedule_revisions, schedules
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 on_postgres = pytest.mark.parametrize("dialect", ["postgresql"], indirect=True)
 
 # Plans are looked at where they matter. Of 50,000 PostgreSQL still finds it cheaper to read the whole table for one

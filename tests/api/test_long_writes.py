@@ -16,6 +16,8 @@ from horarium.features.runs import end_rows, transition_rows
 from horarium.features.schedules import service as schedule_service
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 HTTP = {"kind": "http", "url": "http://example.com"}
 AT = [
     f"2030-{month:02}-{day:02}T{hour:02}:00:00Z" for month in range(1, 4) for day in range(1, 29) for hour in range(24)

@@ -9,11 +9,13 @@ import pytest
 
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.caller import Caller
-from horarium.platform.database.columns import event_text
 from horarium.platform.database.errors import DataError
+from horarium.platform.database.statements import event_text
 from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Role
 from horarium.testing import TestService
+
+pytestmark = pytest.mark.both_databases
 
 PATH = "/api/runs/reports"
 

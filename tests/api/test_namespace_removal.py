@@ -22,6 +22,8 @@ from horarium.platform.errors import NamespaceNotFound
 from horarium.platform.wire import Role
 from horarium.testing import TestService
 
+pytestmark = pytest.mark.both_databases
+
 DOCUMENT = {
     "spec": {"cron_expressions": ["0 * * * *"]},
     "action": {"workflow_type": "w"},

@@ -13,7 +13,7 @@ from sqlalchemy import event
 from horarium.core.document.canonical import to_document
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import parse_definition
-from horarium.features.schedules.upcoming import GUARDED_BY
+from horarium.features.schedules.creation import GUARDED_BY
 from horarium.testing import TestService
 
 # The tests begin on Sunday, 1 March 2026.

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.core.decision.statuses import HealthStatus
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.states import Status
 from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts
@@ -84,6 +84,7 @@ def troubled(http: httpx.Client, horarium: TestService) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.both_databases
 def test_every_count_is_the_length_of_a_list(http: httpx.Client, horarium: TestService) -> None:
     found = troubled(http, horarium)
     assert counts(found) == lengths(http, found)
@@ -116,6 +117,7 @@ def test_what_somebody_calls_missed_is_counted_by_what_it_was(http: httpx.Client
     assert (shown["missed_lately"], counts(shown)) == (0, lengths(http, shown))
 
 
+@pytest.mark.both_databases
 def test_a_page_by_health_looks_at_so_many_and_goes_on(
     http: httpx.Client, horarium: TestService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +179,7 @@ def end(http: httpx.Client, horarium: TestService, name: str, outcome: str) -> N
     (horarium.fail if outcome == "failed" else horarium.finish)(run)
 
 
+@pytest.mark.both_databases
 def test_runs_that_failed_in_24_hours_are_counted_and_listed(http: httpx.Client, horarium: TestService) -> None:
     add(http, "a", "0 0 1 1 *", overlap_policy="allow_all", retry_policy={"max_retries": 0})
     for outcome in ("failed", "succeeded", "failed"):

@@ -16,6 +16,8 @@ from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.wire import Role
 from horarium.testing import Accepted, TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 MANY = 6
 LARGE = "x" * 500_000
 

@@ -115,6 +115,7 @@ def answers(explanation: dict[str, Any]) -> dict[str, Any]:
     return {each["question"]: each["holds"] for each in explanation["findings"]}
 
 
+@pytest.mark.both_databases
 def test_the_guards_of_the_past_are_those_that_were_asked_then(http: httpx.Client, horarium: TestService) -> None:
     """Since then the calendar was taken off, the schedule paused, and its spec changed."""
     horarium.advance(days=2)

@@ -14,6 +14,8 @@ from horarium.platform.client.errors import QuotaExceeded
 from horarium.platform.wire import Role
 from horarium.testing import TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 MINUTELY = {"cron_expressions": ["* * * * *"]}
 NIGHTLY = {"cron_expressions": ["0 2 * * *"]}
 # What is counted in SQL is tried on both databases, by the clock here and in `tests/store`.

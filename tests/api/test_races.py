@@ -23,6 +23,8 @@ from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import history
 from horarium.testing import Accepted, TestService
 
+pytestmark = pytest.mark.both_databases
+
 T = TypeVar("T")
 
 THREADS = 8

@@ -134,28 +134,27 @@ def test_pause_and_resume_by_one_path(http: httpx.Client) -> None:
     assert (resumed["paused"], resumed["next_run_at"]) == (False, "2026-03-01T07:00:00Z")
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "field"),
-    [
-        ("/schedules/pause", {"paused": True}, "schedule_id"),
-        ("/schedules/pause", {"schedule_id": "sched-1"}, "paused"),
-        ("/schedules/pause", {"schedule_id": "sched-1", "paused": "yes"}, "paused"),
-        ("/schedules/upsert", {**DEPLOYED, "cron_expr": "61 * * * *"}, "cron_expr"),
-        ("/schedules/upsert", {**DEPLOYED, "timezone": "Mars/Base"}, "timezone"),
-        ("/schedules/upsert", {**DEPLOYED, "jitter_ms": -1}, "jitter_ms"),
-        ("/schedules/upsert", {**DEPLOYED, "colour": "red"}, "colour"),
-        ("/run-launcher/start", {"workflow_id": "x"}, "idempotency_key"),
-        ("/run-launcher/start", {**START, "scheduled_for": "soon"}, "scheduled_for"),
-        ("/run-launcher/start", {**START, "idempotency_key": "x" * 256}, "idempotency_key"),
-        ("/run-launcher/start", {**START, "colour": "red"}, "colour"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
+WRONG = [
+    ("/schedules/pause", {"paused": True}, "schedule_id"),
+    ("/schedules/pause", {"schedule_id": "sched-1"}, "paused"),
+    ("/schedules/pause", {"schedule_id": "sched-1", "paused": "yes"}, "paused"),
+    ("/schedules/upsert", {**DEPLOYED, "cron_expr": "61 * * * *"}, "cron_expr"),
+    ("/schedules/upsert", {**DEPLOYED, "timezone": "Mars/Base"}, "timezone"),
+    ("/schedules/upsert", {**DEPLOYED, "jitter_ms": -1}, "jitter_ms"),
+    ("/schedules/upsert", {**DEPLOYED, "colour": "red"}, "colour"),
+    ("/run-launcher/start", {"workflow_id": "x"}, "idempotency_key"),
+    ("/run-launcher/start", {**START, "scheduled_for": "soon"}, "scheduled_for"),
+    ("/run-launcher/start", {**START, "idempotency_key": "x" * 256}, "idempotency_key"),
+    ("/run-launcher/start", {**START, "colour": "red"}, "colour"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_what_is_wrong_is_named(http: httpx.Client, path: str, body: dict[str, Any], field: str) -> None:
+def test_what_is_wrong_is_named(http: httpx.Client) -> None:
     upsert(http)
-    answer = http.post(path, json=body)
-    assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+    for path, body, field in WRONG:
+        answer = http.post(path, json=body)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), (path, body, field)
 
 
 def test_a_deleted_schedule_is_gone(http: httpx.Client) -> None:
@@ -224,6 +223,7 @@ def test_a_key_that_started_something_else_is_refused(http: httpx.Client) -> Non
     assert (answer.status_code, answer.json()["reason"]) == (422, "idempotency_key_reused")
 
 
+@pytest.mark.both_databases
 def test_many_at_once_start_one_run(horarium: TestService) -> None:
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda _: horarium.http().post("/run-launcher/start", json=START), range(12)))

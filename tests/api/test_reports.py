@@ -88,6 +88,7 @@ def test_it_opens_no_other_door(horarium: TestService, handed: dict[str, Any], p
             assert client.post(f"/api/runs/{handed['run_id']}/{verb}", json={}).status_code == 401
 
 
+@pytest.mark.both_databases
 def test_a_run_that_does_not_exist_has_no_token(horarium: TestService, handed: dict[str, Any]) -> None:
     gone = new_id()
     token = horarium.resources.tokens.make(gone, 0)

@@ -40,6 +40,7 @@ def add(http: httpx.Client, run: dict[str, Any], *lines: Any, **fields: Any) -> 
     return http.post(path(run), content=json.dumps(body))
 
 
+@pytest.mark.both_databases
 def test_a_worker_adds_lines_and_whoever_reads_goes_on_where_it_was(http: httpx.Client, run: dict[str, Any]) -> None:
     assert http.get(path(run)).json() == {"run_id": run["run_id"], "lines": [], "next_after": 0, "ended": False}
     at = "2026-03-01T00:30:00Z"

@@ -116,6 +116,7 @@ def test_a_bad_report_names_the_field(http: httpx.Client, horarium: TestService)
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["state"])
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("answer", [Accepted(reference="brooms", queued=True)], ids=["queued"])
 def test_a_worker_claims_from_its_queue_beats_and_reports(http: httpx.Client, horarium: TestService) -> None:
     horarium.advance(hours=1)

@@ -173,6 +173,7 @@ def test_upserting_twice_changes_nothing(http: httpx.Client) -> None:
     assert (again.status_code, again.json()["outcome"]) == (200, "unchanged")
 
 
+@pytest.mark.both_databases
 def test_listing_goes_page_by_page(http: httpx.Client) -> None:
     for number in range(5):
         create(http, schedule_id=f"s{number}", labels={"team": "a" if number % 2 else "b"})
@@ -185,23 +186,22 @@ def test_listing_goes_page_by_page(http: httpx.Client) -> None:
     assert sorted(each["schedule_id"] for each in labelled) == ["s1", "s3"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"page_size": 0},
-        {"page_size": 201},
-        {"page_size": "x"},
-        {"status": "gone"},
-        {"next_page_token": " "},
-        {"label": "x"},
-        {"colour": "red"},
-    ],
-    ids=str,
-)
-def test_a_bad_filter_is_refused(http: httpx.Client, query: dict[str, str]) -> None:
-    answer = http.get("/api/schedules", params=query)
-    assert answer.status_code == 422
-    assert list(answer.json()["errors"]) == list(query) == [answer.json()["field"]]
+BAD_FILTERS: list[dict[str, Any]] = [
+    {"page_size": 0},
+    {"page_size": 201},
+    {"page_size": "x"},
+    {"status": "gone"},
+    {"next_page_token": " "},
+    {"label": "x"},
+    {"colour": "red"},
+]
+
+
+def test_a_bad_filter_is_refused(http: httpx.Client) -> None:
+    for query in BAD_FILTERS:
+        answer = http.get("/api/schedules", params=query)
+        assert answer.status_code == 422, query
+        assert list(answer.json()["errors"]) == list(query) == [answer.json()["field"]], query
 
 
 def test_a_paused_schedule_shows_when_it_would_fire_next(http: httpx.Client) -> None:

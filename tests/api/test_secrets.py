@@ -38,6 +38,7 @@ def everything(horarium: TestService) -> str:
     )
 
 
+@pytest.mark.both_databases
 def test_a_secret_is_set_replaced_listed_and_deleted_without_being_shown(
     horarium: TestService, http: httpx.Client
 ) -> None:

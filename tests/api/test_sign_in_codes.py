@@ -19,6 +19,7 @@ def processes(database_url: str) -> Iterator[list[TestService]]:
         yield [stack.enter_context(service(database=database_url)) for _ in "ab"]
 
 
+@pytest.mark.both_databases
 def test_of_many_requests_with_one_code_one_signs_in(processes: list[TestService]) -> None:
     code = processes[0].http().post("/api/session/link").json()["code"]
 

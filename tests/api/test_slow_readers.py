@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from world import serving
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.features.history import streams
 from horarium.features.history.rows import append
 from horarium.platform.ids import new_id

@@ -38,6 +38,7 @@ def trigger(http: httpx.Client) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.both_databases
 def test_it_answers_until_it_is_used_up_or_the_schedule_is_another(horarium: TestService) -> None:
     horarium.create(DOCUMENT)
     ada = door(horarium, "ada")
@@ -250,6 +251,7 @@ def test_to_undo_an_edit_of_the_gated_node_does_not_bring_it_back(horarium: Test
     assert (state_of(horarium), audited(horarium)) == (["workflow_changed"], ["workflow_changed"])
 
 
+@pytest.mark.both_databases
 def test_it_ends_where_a_gated_node_loses_its_gate_and_gets_it_back(horarium: TestService) -> None:
     http, flow = horarium.http(), copy.deepcopy(FLOW)
     flow["nodes"][1]["gates"] = ["publish"]

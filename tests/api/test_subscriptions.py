@@ -22,7 +22,7 @@ from standardwebhooks import Webhook
 from structlog.testing import capture_logs
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.engine.deliverer import Deliverer, DelivererOptions
 from horarium.features.history.rows import append as append_history
 from horarium.features.webhooks import delivery_rows
@@ -330,6 +330,7 @@ def test_an_entry_is_tried_again_after_growing_pauses_and_those_after_it_wait(
     assert len({body for _, body in receiver.heard[:3]}) == 1
 
 
+@pytest.mark.both_databases
 def test_what_was_given_up_is_listed_and_sent_again_when_somebody_asks(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -406,6 +407,7 @@ def test_many_receivers_that_hang_leave_a_place_for_another_tenant(
     run(work, horarium, places=4, places_of_one=4)
 
 
+@pytest.mark.both_databases
 def test_the_labels_of_a_schedule_that_is_deleted_still_count(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -418,6 +420,7 @@ def test_the_labels_of_a_schedule_that_is_deleted_still_count(
     assert sorted(receiver.kinds()) == [("run_finished", "a"), ("schedule_deleted", "a")]
 
 
+@pytest.mark.both_databases
 def test_what_is_sent_again_stops_when_the_subscription_is_gone(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -442,6 +445,7 @@ def test_what_is_sent_again_stops_when_the_subscription_is_gone(
     assert len(receiver.heard) == 3, "the one that was under way, and none after it"
 
 
+@pytest.mark.both_databases
 def test_a_dead_letter_that_cannot_be_read_keeps_no_other_from_being_sent_again(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -463,6 +467,7 @@ def test_a_dead_letter_that_cannot_be_read_keeps_no_other_from_being_sent_again(
 # ── asking ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_no_answer_and_no_row_shows_the_secret(http: httpx.Client, horarium: TestService) -> None:
     made = subscribe(http, "https://ops.example.com/hook")
     answers = [made, http.get("/api/subscriptions").json(), show(http)]
@@ -537,6 +542,7 @@ def change(horarium: TestService, statement: sa.Update) -> None:
     horarium.resources.database.write(lambda connection: connection.execute(statement))
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("column", "text"), [("filter", "[oh"), ("filter", "7"), ("kinds", "[oh"), ("kinds", "{}")])
 def test_a_subscription_that_cannot_be_read_is_parked_until_it_is_edited_and_stops_no_other(
     http: httpx.Client, horarium: TestService, receiver: Receiver, column: str, text: str
@@ -560,6 +566,7 @@ def test_a_subscription_that_cannot_be_read_is_parked_until_it_is_edited_and_sto
     assert receiver.kinds() == [("schedule_created", "s")] * 2
 
 
+@pytest.mark.both_databases
 def test_a_subscription_whose_times_cannot_be_read_stops_no_other(
     http: httpx.Client, horarium: TestService, receiver: Receiver
 ) -> None:
@@ -570,6 +577,7 @@ def test_a_subscription_whose_times_cannot_be_read_stops_no_other(
     deliver_until(horarium, lambda: show(http, "good")["delivered_count"] == 1)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "damage",
     [{"event_type": "from_a_newer_release"}, {"recorded_at": 2**61}, {"payload": '{"occurrence_time": "noon"}'}],
@@ -595,6 +603,7 @@ def test_an_entry_that_cannot_be_read_is_skipped_counted_and_stops_nothing(
 # ── many ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("many", [600, pytest.param(10_000, marks=pytest.mark.long)])
 def test_many_subscriptions_without_news_delay_none_that_has_some(
     http: httpx.Client, horarium: TestService, receiver: Receiver, many: int

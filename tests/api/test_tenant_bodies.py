@@ -13,8 +13,7 @@ from api.worlds import GUARDED
 from horarium.features.tenants import service as tenant_service
 from horarium.platform.bodies import Body, names_of
 from horarium.platform.caller import Caller
-from horarium.platform.http.idempotency import REPLAYED
-from horarium.platform.http.routing import OPERATIONS
+from horarium.platform.http.routing import OPERATIONS, REPLAYED
 from horarium.platform.wire import Role
 
 

@@ -100,24 +100,23 @@ def test_an_unknown_token_is_not_found(http: httpx.Client, name: str) -> None:
     assert http.delete(f"/api/tokens/{name}").json()["reason"] == "token_not_found"
 
 
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"role": "viewer"}, "name"),
-        ({"name": "x"}, "role"),
-        ({"name": "x", "role": "emperor"}, "role"),
-        ({"name": "", "role": "viewer"}, "name"),
-        ({"name": "x" * 300, "role": "viewer"}, "name"),
-        ({"name": "x", "role": "viewer", "expires_at": "soon"}, "expires_at"),
-        ({"name": "x", "role": "viewer", "expires_at": "2026-02-01T00:00:00Z"}, "expires_at"),
-        ({"name": "x", "role": "viewer", "secret": "mine"}, "secret"),
-    ],
-    ids=str,
-)
+BAD_REQUESTS = [
+    ({"role": "viewer"}, "name"),
+    ({"name": "x"}, "role"),
+    ({"name": "x", "role": "emperor"}, "role"),
+    ({"name": "", "role": "viewer"}, "name"),
+    ({"name": "x" * 300, "role": "viewer"}, "name"),
+    ({"name": "x", "role": "viewer", "expires_at": "soon"}, "expires_at"),
+    ({"name": "x", "role": "viewer", "expires_at": "2026-02-01T00:00:00Z"}, "expires_at"),
+    ({"name": "x", "role": "viewer", "secret": "mine"}, "secret"),
+]
+
+
 @pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
-def test_a_bad_request_names_the_field(http: httpx.Client, body: dict[str, Any], field: str) -> None:
-    answer = http.post("/api/tokens", json=body)
-    assert (answer.status_code, list(answer.json()["errors"])) == (422, [field])
+def test_a_bad_request_names_the_field(http: httpx.Client) -> None:
+    for body, field in BAD_REQUESTS:
+        answer = http.post("/api/tokens", json=body)
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, [field]), (body, field)
 
 
 def test_use_is_noted_now_and_then(http: httpx.Client, horarium: TestService) -> None:

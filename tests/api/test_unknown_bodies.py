@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horarium.platform.http.bodies import SHARED_BYTES, UNKNOWN_CALLER_BYTES
+from horarium.platform.http.limits import SHARED_BYTES, UNKNOWN_CALLER_BYTES
 from horarium.platform.http.routing import OPERATIONS
 from horarium.testing import TestService, service
 from horarium.testing.service import TOKEN

@@ -15,6 +15,7 @@ def answer() -> Step:
     return lambda request: Accepted()
 
 
+@pytest.mark.both_databases
 def test_a_prompt_without_a_place_says_at_which_agent(horarium: TestService) -> None:
     http, client = horarium.http(), horarium.client()
     http.put("/api/agents/writer", json={"url": "http://agent.test", "capacity": 2})

@@ -137,10 +137,13 @@ def test_the_stream_of_a_workflow_s_run_tells_of_its_steps(http: httpx.Client, r
         assert [event["sequence"] for event in theirs] == list(range(1, len(theirs) + 1))
 
 
-@pytest.mark.parametrize("token", ["x", "1", "1.2", "1.x.3", f"1.{'0' * 26}.", "9" * 30, "1.2.3.4"])
-def test_a_token_that_no_page_has_given_is_refused(http: httpx.Client, root: str, token: str) -> None:
-    answer = http.get(f"/api/runs/{root}/events", params={"next_page_token": token})
-    assert (answer.status_code, list(answer.json()["errors"])) == (422, ["next_page_token"])
+STRANGE_TOKENS = ["x", "1", "1.2", "1.x.3", f"1.{'0' * 26}.", "9" * 30, "1.2.3.4"]
+
+
+def test_a_token_that_no_page_has_given_is_refused(http: httpx.Client, root: str) -> None:
+    for token in STRANGE_TOKENS:
+        answer = http.get(f"/api/runs/{root}/events", params={"next_page_token": token})
+        assert (answer.status_code, list(answer.json()["errors"])) == (422, ["next_page_token"]), token
 
 
 def test_a_step_s_target_is_told_its_place_and_its_terms(http: httpx.Client, horarium: TestService, root: str) -> None:

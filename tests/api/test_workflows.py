@@ -52,6 +52,7 @@ def door(horarium: TestService, name: str, role: str = "owner") -> httpx.Client:
 # ── versions ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_each_change_is_a_version_and_an_equal_document_makes_none(http: httpx.Client) -> None:
     two = brief({"id": "fetch", "action": CALL}, {"id": "send", "needs": ["fetch"], "action": CALL})
     alike = {**two, "edges": [{"from": "fetch", "to": "send"}]}
@@ -326,6 +327,7 @@ def test_a_schedule_on_a_version_that_is_not_there_yet_is_warned_about(http: htt
 # ── who needs one ────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_a_workflow_that_somebody_needs_is_not_deleted(http: httpx.Client, horarium: TestService) -> None:
     put(http, "part", brief(triggers=[NIGHTLY]))
     put(http, "whole", brief(part("part")))
@@ -430,6 +432,7 @@ def test_nobody_s_bundle_takes_the_templates_of_a_workflow(http: httpx.Client) -
 # ── starting without a schedule ──────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_a_workflow_is_started_once_for_each_key_at_the_version_it_names(http: httpx.Client) -> None:
     put(http, "brief", brief())
     put(http, "brief", brief(name="Second"))

@@ -112,6 +112,7 @@ def test_six_fields_and_an_empty_zone_will_do(http: httpx.Client) -> None:
     assert listed(http)[0]["timezone"] == "UTC"
 
 
+@pytest.mark.both_databases
 def test_names_are_unique_in_a_workspace_also_when_one_is_renamed(http: httpx.Client) -> None:
     make(http)
     other = make(http, name="Other")
@@ -456,6 +457,7 @@ def test_a_person_with_the_name_of_the_agent_is_a_person(http: httpx.Client, hor
     assert [agent.patch(path, json={"prompt": "y"}).status_code, agent.delete(path).status_code] == [403, 403]
 
 
+@pytest.mark.both_databases
 def test_one_without_a_record_of_its_surface_is_not_the_agents(http: httpx.Client, horarium: TestService) -> None:
     agent = of_agent(horarium, "writer")
     own, theirs = make(agent, name="Own"), by_people(http, "api")

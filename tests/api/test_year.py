@@ -49,6 +49,7 @@ def test_a_year_of_seconds_has_an_answer(http: httpx.Client) -> None:
     assert sum(day["skips"] for day in days) == 86_400
 
 
+@pytest.mark.both_databases
 def test_a_year_far_ahead_is_not_walked_to(http: httpx.Client) -> None:
     add(http, cron_expressions=["* * * * * *"])
     days = http.get("/api/schedules/s/year", params={"year": 9891}).json()["days"]

@@ -30,21 +30,21 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("body", [None, [], "text", 7], ids=str)
-def test_nothing_at_all_can_be_read(kind: type[Answer], body: Any) -> None:
-    assert read(kind, body) == read(kind, {})
+def test_nothing_at_all_can_be_read(body: Any) -> None:
+    for kind in KINDS:
+        assert read(kind, body) == read(kind, {}), kind
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("odd", [None, "text", 7, 1.5, True, [None, 1, "x", {}], {"a": {}}], ids=str)
-def test_a_value_of_another_type_leaves_the_default_or_fits(kind: type[Answer], odd: Any) -> None:
-    body = dict.fromkeys(kind.__struct_fields__, odd)
-    made = read(kind, body)
-    assert made.raw == body
-    for name, hint in get_type_hints(kind).items():
-        if hint in (str, int, bool):
-            assert type(getattr(made, name)) is hint
+def test_a_value_of_another_type_leaves_the_default_or_fits(odd: Any) -> None:
+    for kind in KINDS:
+        body = dict.fromkeys(kind.__struct_fields__, odd)
+        made = read(kind, body)
+        assert made.raw == body, kind
+        for name, hint in get_type_hints(kind).items():
+            if hint in (str, int, bool):
+                assert type(getattr(made, name)) is hint, (kind, name)
 
 
 def test_unknown_keys_are_kept_in_raw() -> None:

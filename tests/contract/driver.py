@@ -11,8 +11,10 @@ and one goes out: `{"value": …, "seconds": …}` or `{"error": {"type": …, "
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import json
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import asdict, is_dataclass
@@ -23,6 +25,9 @@ from durable_workflow import _avro, client, sync
 _MODELS = {"spec": client.ScheduleSpec, "action": client.ScheduleAction}
 # What the exceptions of the client tell beyond their text.
 _TOLD = ("status", "field", "errors", "last_safe_cursor", "schedule_id", "namespace")
+
+# Each test has a client of its own, and each client would read all trusted certificates for its plain HTTP.
+ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]
 
 
 class Driver:

@@ -11,8 +11,7 @@ import pytest
 from contract.documents import REPORT, nightly
 from contract.published import ClientError, Process, Published
 
-from horarium.core.document.envelope import decode_input
-from horarium.core.document.json_values import DOCUMENT
+from horarium.core.document.json_values import DOCUMENT, decode_input
 from horarium.features.forecast import service as forecast_service
 from horarium.testing import service
 

@@ -12,7 +12,7 @@ import pytest
 from docs.pages import ROOT, section
 
 from horarium.core.document.document import from_canonical
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 from horarium.features.agents import service as agent_service
 from horarium.features.schedules import lists
 from horarium.testing import TestService, service

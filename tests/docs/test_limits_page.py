@@ -9,7 +9,7 @@ from docs.pages import ROOT
 from horarium.features.cluster.probes import PROBES
 from horarium.platform.database import partition_upkeep, partitions
 from horarium.platform.database.statements import MAX_PAGE_BYTES
-from horarium.platform.http import middleware, requests, turns
+from horarium.platform.http import limits, middleware, requests
 from horarium.platform.settings import Settings
 from horarium.serve import http_protocol, sockets
 
@@ -32,7 +32,7 @@ def test_the_numbers_on_the_page_are_those_of_the_code() -> None:
         f"{requests.MAX_DEPTH} levels",
         f"{sockets.RESERVE} more connections are reserved for probes, of which one address can use "
         f"{sockets.RESERVE_OF_ADDRESS}",
-        f"wait up to {turns.WAIT_SECONDS:g} seconds",
+        f"wait up to {limits.WAIT_SECONDS:g} seconds",
         f"rows to keep in the partition of an expired week | {partition_upkeep.MOST_MOVED:,} |",
         f"waiting for a lock | {partition_upkeep.LOCK_WAIT.removesuffix('s')} seconds |",
         f"partitions created in advance | {partitions.AHEAD} weeks |",

@@ -11,8 +11,7 @@ from docs.pages import ROOT, first_cells, section
 from docs.terminal import environment
 
 from horarium.condition import Operator
-from horarium.core.document.event import EventType, RunEventType
-from horarium.core.document.states import REASON_ALIASES, Reason
+from horarium.core.document.states import REASON_ALIASES, EventType, Reason, RunEventType
 from horarium.core.recurrence.cron import compile_cron
 from horarium.core.recurrence.lint import FindingCode
 from horarium.core.recurrence.parts import DstFold, DstGap

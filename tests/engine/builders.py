@@ -12,18 +12,17 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from world import FakeClock
 
-from horarium.core.decision.changes import begin_position
+from horarium.core.decision.decide import begin_position
 from horarium.core.document.canonical import to_document
 from horarium.core.document.document import parse_definition
 from horarium.core.document.planning import compile_planning, planning_text
 from horarium.core.document.states import FINAL, RunState
 from horarium.engine.advancer import Advancer
-from horarium.engine.batch import Tick
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.follower import Follower
 from horarium.engine.janitor import Janitor, JanitorResult
-from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.ticker import Tick, Ticker, TickerOptions
 from horarium.features.schedules.write_rows import NewRevision, NewSchedule, insert_schedule
 from horarium.instant import SECOND, Instant, from_rfc3339
 from horarium.launchers.recording import RecordingLauncher

@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
+import pytest
 import sqlalchemy as sa
 from engine.agents import Agents, add_agent, add_prompts, world_of
 from engine.builders import World
@@ -38,6 +39,7 @@ def other_process(world: World, database: Database) -> World:
     return World(database, world.clock, launcher=Agents(FakeClock(world.clock.now())))
 
 
+@pytest.mark.both_databases
 def test_an_agent_has_as_many_as_it_takes_and_each_freed_place_is_taken(database: Database) -> None:
     world = world_of(database)
     add_agent(world, "one", capacity=1)
@@ -53,6 +55,7 @@ def test_an_agent_has_as_many_as_it_takes_and_each_freed_place_is_taken(database
     assert out(world) == {"prompt:agent/one": 1, "prompt:agent/two": 2}
 
 
+@pytest.mark.both_databases
 def test_two_processes_together_keep_to_what_an_agent_takes(
     database: Database, open_another: Callable[[], Database]
 ) -> None:
@@ -84,6 +87,7 @@ def test_two_processes_together_keep_to_what_an_agent_takes(
     assert world.states() == ["succeeded"] * 24
 
 
+@pytest.mark.both_databases
 def test_what_an_agent_may_have_counts_while_nobody_holds_it_and_needs_no_place(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
@@ -109,6 +113,7 @@ def test_a_question_takes_up_no_place(database: Database) -> None:
 # ── waiting ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_what_finds_no_place_for_two_minutes_is_skipped_and_told_as_any_end(database: Database) -> None:
     world = world_of(database)
     add_agent(world)

@@ -16,6 +16,8 @@ from horarium.platform.database.tables import run_events, runs, secrets
 from horarium.platform.ids import parse_id
 from horarium.testing import TestService, service
 
+pytestmark = pytest.mark.both_databases
+
 _DAILY = "0 2 * * *"
 _MOST = 2**31 - 1
 

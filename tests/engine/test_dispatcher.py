@@ -98,6 +98,7 @@ def test_each_answer_leads_to_its_state(database: Database, name: str) -> None:
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_request_tells_what_and_when_and_for_how_long(database: Database) -> None:
     action = ACTION | {"input": {"a": 1}, "timeout_seconds": 90}
     world = world_with(database, action=action, labels={"team": "blue"}, memo={"m": 1})
@@ -118,6 +119,7 @@ def test_a_rotated_input_goes_with_its_run(database: Database) -> None:
     assert [request.inputs for request in world.launcher.deliveries] == [{"n": 0}, {"n": 1}, {"n": 0}]
 
 
+@pytest.mark.both_databases
 def test_a_redelivery_repeats_the_key_and_a_retry_has_its_own(database: Database) -> None:
     world = world_with(database, Unknown("?"), Unreachable("?"), RunFailed("boom"), Unknown("?"), Finished())
     for _ in range(5):
@@ -197,6 +199,7 @@ circle.append(circle)
 POISONS["circular"] = Finished(circle)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("kind", POISONS)
 def test_an_answer_that_cannot_be_kept_spoils_no_other(database: Database, kind: str) -> None:
     world = world_with(database, count=5)
@@ -209,6 +212,7 @@ def test_an_answer_that_cannot_be_kept_spoils_no_other(database: Database, kind:
     world.account()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("result", [2**80, "half \ud800", {"nul": "\x00"}, [1.5] * 1_000], ids=["big", "s", "nul", "l"])
 def test_unusual_results_are_kept(database: Database, result: Any) -> None:
     world = world_with(database, Finished(result))
@@ -216,6 +220,7 @@ def test_unusual_results_are_kept(database: Database, result: Any) -> None:
     assert world.states() == ["succeeded"]
 
 
+@pytest.mark.both_databases
 def test_an_error_with_a_nul_is_kept(database: Database) -> None:
     world = world_with(database, Refused("a\x00b\ud800" + "x" * 10_000))
     world.dispatch()
@@ -248,6 +253,7 @@ def test_an_action_without_a_launcher_is_refused(database: Database) -> None:
 # ── fences ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_an_answer_after_somebody_else_took_over_changes_nothing(database: Database) -> None:
     world = world_with(database)
     (late,) = claim(world)
@@ -263,6 +269,7 @@ def test_an_answer_after_somebody_else_took_over_changes_nothing(database: Datab
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_known_end_still_counts_while_nobody_else_has_begun(database: Database) -> None:
     """The lease ran out while the database was away; the answer spares a second delivery."""
     world = world_with(database)
@@ -282,6 +289,7 @@ class Teller:
         self.heard += [type(each.change).__name__ for each in recorded]
 
 
+@pytest.mark.both_databases
 def test_only_answers_that_counted_are_told(database: Database) -> None:
     world, teller = world_with(database), Teller()
     dispatcher = Dispatcher(database, world.clock, world.registry, "x", observer=teller)
@@ -294,11 +302,13 @@ def test_only_answers_that_counted_are_told(database: Database) -> None:
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_no_more_is_claimed_than_there_is_room_for(database: Database) -> None:
     world = world_with(database, count=5, options=DispatcherOptions(Limits(process=3)))
     assert len(claim(world)) == 3
 
 
+@pytest.mark.both_databases
 def test_a_kind_gets_no_more_places_than_its_own(database: Database) -> None:
     world = world_with(database, count=5, options=DispatcherOptions(Limits(kinds={"http": 2, "command": 9})))
     world.add("other", action={"kind": "command", "command": "true"})
@@ -353,6 +363,7 @@ def gated(database: Database, gate: Gate, **given: Any) -> World:
     return world
 
 
+@pytest.mark.both_databases
 def test_the_loop_hands_out_and_settles(database: Database) -> None:
     world = world_with(database, count=50, options=DispatcherOptions(Limits(process=7)))
 
@@ -365,6 +376,7 @@ def test_the_loop_hands_out_and_settles(database: Database) -> None:
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_lease_is_renewed_while_the_launch_lasts(database: Database) -> None:
     gate = Gate()
     world = gated(database, gate)
@@ -433,6 +445,7 @@ def test_at_a_stop_what_does_not_finish_is_given_back(
     world.account()
 
 
+@pytest.mark.both_databases
 def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world = world_with(database, **ONCE)
     entered = asyncio.Event()
@@ -452,6 +465,7 @@ def test_at_a_stop_what_was_not_begun_goes_back_untouched(database: Database, mo
     assert (run.state, run.launches) == ("ready", 0)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("fields", [{}, ONCE], ids=["at least once", "at most once"])
 def test_a_run_that_our_database_does_not_let_us_read_goes_back_and_no_launch_is_counted(
     database: Database, monkeypatch: pytest.MonkeyPatch, fields: Any
@@ -490,6 +504,7 @@ def test_a_run_that_cannot_be_read_through_its_own_fault_uses_up_its_launches(
     assert world.states() == ["launch_failed"]
 
 
+@pytest.mark.both_databases
 def test_a_run_that_goes_back_is_not_claimed_again_at_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault that hits this read alone must not make a busy loop of claims."""
     world = world_with(database)

@@ -12,6 +12,8 @@ from horarium.launchers.registry import Served
 from horarium.platform.database import Database, processes
 from horarium.platform.database.processes import About, Process
 
+pytestmark = pytest.mark.both_databases
+
 PROMPT = {"kind": "prompt", "prompt": "hello"}
 
 

@@ -14,11 +14,10 @@ from world import FakeClock
 
 from horarium.core.lifecycle.outcome import Finished, Outcome
 from horarium.engine import engine as engines
-from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
-from horarium.engine.ticker import Ticker
+from horarium.engine.ticker import Tick, Ticker
 from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.launcher import LaunchRequest
 from horarium.launchers.recording import RecordingLauncher
@@ -26,9 +25,9 @@ from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, processes
 from horarium.platform.database.errors import StoreUnavailable
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wakeups import PUSHED
+from horarium.platform.database.wrapper import SharedClock
 
 
 class Silent:
@@ -94,6 +93,7 @@ def test_what_came_due_while_nobody_ticked_is_decided_before_anybody_is_told_tha
     assert looks == []
 
 
+@pytest.mark.both_databases
 def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
     add_secondly(database, 3)
     engine, launcher, observer = engine_on(database)
@@ -108,6 +108,7 @@ def test_what_is_due_is_fired_launched_and_settled(database: Database) -> None:
         assert nominals == sorted(nominals)
 
 
+@pytest.mark.both_databases
 def test_spread_runs_do_not_wait_for_the_janitor(database: Database) -> None:
     now = SystemClock().now() // SECOND * SECOND
     at = [to_rfc3339(now - seconds * SECOND) for seconds in range(9, 0, -1)]
@@ -182,6 +183,7 @@ def test_a_loop_that_fails_recovers_and_the_others_go_on(database: Database, mon
     account(database)
 
 
+@pytest.mark.both_databases
 def test_two_engines_on_one_database_share_the_work(database: Database, open_another: Callable[[], Database]) -> None:
     add_secondly(database, 10)
     first, second = engine_on(database), engine_on(open_another())
@@ -267,6 +269,7 @@ class SteppedClock(SystemClock):
         return super().now() + self.step
 
 
+@pytest.mark.both_databases
 def test_a_process_that_drains_says_so(database: Database) -> None:
     add_secondly(database, 1)
     engine, launcher, _ = engine_on(database)

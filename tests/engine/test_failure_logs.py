@@ -90,6 +90,7 @@ def test_a_failed_workflow_and_its_step_are_logged_with_namespace_schedule_and_r
     assert set(named(log, "run_failed")) == {("default", "failing", each) for each in ids}
 
 
+@pytest.mark.both_databases
 def test_rows_that_the_database_refuses_are_logged_with_namespace_schedule_and_run(
     horarium: TestService, log: io.StringIO
 ) -> None:

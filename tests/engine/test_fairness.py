@@ -30,8 +30,8 @@ from horarium.launchers.recording import RecordingLauncher
 from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import runs
+from horarium.platform.database.wrapper import SharedClock
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
 FAST = {"kind": "http", "url": "http://fast.test/"}
@@ -102,6 +102,7 @@ def test_hanging_targets_stop_nobody_else(database: Database) -> None:
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_tenant_that_has_just_come_finds_places_beside_hanging_targets(database: Database) -> None:
     world = world_of(database, Targets(), DispatcherOptions(Limits(kinds={"http": 10})))
     add_many(world, 20, action=SLOW)
@@ -138,6 +139,7 @@ def test_two_tenants_whose_targets_hang_leave_places_for_a_third(database: Datab
     asyncio.run(live(world.dispatcher, during, grace=1.0))
 
 
+@pytest.mark.both_databases
 def test_the_next_claim_of_a_crowd_sees_what_another_tenant_has_just_got(database: Database) -> None:
     world = world_of(database, Targets(), DispatcherOptions(batch=5))
     add_namespace(database, "other")
@@ -174,6 +176,7 @@ def test_no_run_times_out_that_was_not_launched(database: Database) -> None:
     assert world.tidy().timed_out == 0
 
 
+@pytest.mark.both_databases
 def test_the_highest_priority_is_delivered_first(database: Database) -> None:
     world = world_of(database, Targets())
     for priority in (0, 7, -100, 100, 3):
@@ -184,6 +187,7 @@ def test_the_highest_priority_is_delivered_first(database: Database) -> None:
     assert [request.inputs for request in world.launcher.deliveries] == [[100], [7], [3], [0], [-100]]
 
 
+@pytest.mark.both_databases
 def test_a_crowd_does_not_delay_another_namespace(database: Database) -> None:
     """Of a batch of ten, the tenant with two runs has both, the one with two hundred the rest."""
     world = world_of(database, Targets(), DispatcherOptions(batch=10))
@@ -197,6 +201,7 @@ def test_a_crowd_does_not_delay_another_namespace(database: Database) -> None:
     assert counts == {"default": 8, "quiet": 2}
 
 
+@pytest.mark.both_databases
 def test_more_targets_than_one_look_takes_in_are_all_delivered_to(database: Database, monkeypatch: Any) -> None:
     from horarium.engine import claimer
 
@@ -216,6 +221,7 @@ def test_more_targets_than_one_look_takes_in_are_all_delivered_to(database: Data
     assert len(world.launcher.deliveries) == 50
 
 
+@pytest.mark.both_databases
 def test_what_waits_for_a_worker_is_handed_over_however_full_the_process_is(database: Database) -> None:
     world = World(database)
     registry = Registry([PullLauncher(world.clock)])
@@ -289,6 +295,7 @@ class Unheard:
 # ── lost leases ──────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_one_process_never_works_on_two_copies_of_a_run(database: Database) -> None:
     """The lease ran out unnoticed while the copy still works: it is not begun a second time beside it."""
     gate = Gate(stubborn=True)
@@ -312,6 +319,7 @@ def test_one_process_never_works_on_two_copies_of_a_run(database: Database) -> N
     world.account()
 
 
+@pytest.mark.both_databases
 def test_the_end_of_a_lost_copy_leaves_the_newer_one_alone(database: Database) -> None:
     world = world_of(database, Targets())
     world.add(action=FAST)

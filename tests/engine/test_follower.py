@@ -84,12 +84,14 @@ def test_a_target_is_asked_ever_more_rarely(database: Database) -> None:
     assert gap <= 60 * SECOND
 
 
+@pytest.mark.both_databases
 def test_one_bad_target_keeps_nobody_from_an_answer(database: Database) -> None:
     world, _ = running(database, 3, {"s0": Finished(), "s1": RuntimeError("broken"), "s2": Finished()})
     assert world.follow() == 3
     assert sorted(world.states()) == ["running", "succeeded", "succeeded"]
 
 
+@pytest.mark.both_databases
 def test_a_target_that_never_answers_is_left_alone_after_a_while(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +108,7 @@ def test_a_target_that_never_answers_is_left_alone_after_a_while(
     assert sorted(world.states()) == ["running", "succeeded"]
 
 
+@pytest.mark.both_databases
 def test_an_answer_that_cannot_be_kept_ends_the_run(database: Database) -> None:
     world, _ = running(database, 2, {"s0": Finished(None, float("nan")), "s1": Finished()})
     world.follow()

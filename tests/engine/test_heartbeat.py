@@ -17,7 +17,7 @@ from horarium.engine.ticker import Ticker
 from horarium.instant import HOUR, SECOND
 from horarium.platform.database import Database, processes
 from horarium.platform.database.processes import About, process_rows
-from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.wrapper import SharedClock
 
 
 def heartbeat_on(database: Database, clock: FakeClock) -> tuple[ProcessHeartbeat, Ticker, Pulse]:
@@ -37,6 +37,7 @@ def ticker_beat(database: Database) -> processes.LastBeat:
     return found
 
 
+@pytest.mark.both_databases
 def test_a_ticker_whose_step_hangs_is_recorded_as_there(database: Database) -> None:
     clock = FakeClock(START)
     beating, _, pulse = heartbeat_on(database, clock)
@@ -47,6 +48,7 @@ def test_a_ticker_whose_step_hangs_is_recorded_as_there(database: Database) -> N
     assert pulse.completed == {}  # and its pulse stands still: readiness does not go by beats
 
 
+@pytest.mark.both_databases
 def test_a_beat_that_another_thread_has_begun_is_not_waited_for(database: Database) -> None:
     beating, ticker, _ = heartbeat_on(database, FakeClock(START))
     with ticker._beating:
@@ -98,6 +100,7 @@ def test_the_first_tick_and_the_first_after_a_fault_are_recorded_soon(
     assert asyncio.run(beating.step()) == pause
 
 
+@pytest.mark.both_databases
 def test_a_draining_process_no_longer_says_that_its_ticker_is_there(database: Database) -> None:
     clock = FakeClock(START)
     beating, _, _ = heartbeat_on(database, clock)

@@ -40,6 +40,7 @@ def test_nothing_to_do_is_nothing_done(database: Database) -> None:
     assert World(database).tidy() == JanitorResult()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("fields", "state"), [({}, "ready"), (ONCE, "unknown")], ids=["at least once", "at most once"])
 def test_a_lost_lease_is_an_unknown_outcome(database: Database, fields: Any, state: str) -> None:
     world, _ = claimed(database, **fields)
@@ -75,6 +76,7 @@ def test_a_run_that_is_lost_again_and_again_ends(database: Database) -> None:
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_deadline_ends_what_the_target_never_reported(database: Database) -> None:
     clock = FakeClock()
     world = World(database, clock, launcher=RecordingLauncher(clock, kind="http", otherwise=Accepted("ref")))
@@ -111,6 +113,7 @@ def test_what_has_not_started_is_cancelled_when_nobody_wants_it(database: Databa
     world.account()
 
 
+@pytest.mark.both_databases
 def test_spread_runs_are_released_when_their_time_comes(database: Database) -> None:
     world = World(database)
     uid = world.add(catchup_policy="spread", catchup_spread_seconds=40, overlap_policy="allow_all")
@@ -149,6 +152,7 @@ def test_spread_runs_are_released_at_their_very_times(database: Database) -> Non
     world.account()
 
 
+@pytest.mark.both_databases
 def test_many_are_tidied_in_batches_and_a_full_one_asks_for_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +163,7 @@ def test_many_are_tidied_in_batches_and_a_full_one_asks_for_more(
     assert [(step.lost_leases, step.full) for step in steps] == [(2, True), (2, True), (1, False)]
 
 
+@pytest.mark.both_databases
 def test_those_that_must_wait_never_hide_the_others(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_BATCH", 2)
     world = World(database)
@@ -176,6 +181,7 @@ def test_those_that_must_wait_never_hide_the_others(database: Database, monkeypa
     assert world.states(last) == ["succeeded", "ready"]
 
 
+@pytest.mark.both_databases
 def test_a_row_that_cannot_be_tidied_is_in_nobodys_way(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, works = claimed(database, 3)
     poison(database, works[1].schedule_uid or b"", lambda _: "{")
@@ -204,6 +210,7 @@ def test_an_absent_database_ends_the_step(database: Database, monkeypatch: pytes
         world.tidy()
 
 
+@pytest.mark.both_databases
 def test_a_holder_who_was_only_late_keeps_the_lease(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world, works = claimed(database)
     world.clock.move(31)
@@ -215,6 +222,7 @@ def test_a_holder_who_was_only_late_keeps_the_lease(database: Database, monkeypa
     assert world.states() == ["launching"]
 
 
+@pytest.mark.both_databases
 def test_what_a_worker_kept_on_file_is_waited_for_before_it_is_late(database: Database) -> None:
     """Its time was over while no process was here, so nobody can know how it ended before it says so."""
     clock = FakeClock(START)
@@ -234,6 +242,7 @@ def test_what_a_worker_kept_on_file_is_waited_for_before_it_is_late(database: Da
     assert (world.tidy().timed_out, world.states()) == (1, ["timed_out"])
 
 
+@pytest.mark.both_databases
 def test_two_janitors_do_not_do_the_same_twice(database: Database) -> None:
     world, _ = claimed(database, 4)
     other = Janitor(database, world.clock)
@@ -242,6 +251,7 @@ def test_two_janitors_do_not_do_the_same_twice(database: Database) -> None:
     assert (first.lost_leases, second.lost_leases) == (4, 0)
 
 
+@pytest.mark.both_databases
 def test_rows_that_cannot_be_tidied_do_not_hide_those_behind_them(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from engine.builders import World, insert_all, new_schedule
 
-from horarium.engine.batch import Tick
-from horarium.engine.ticker import TICK_THREADS, ParallelTicker, TickerOptions, TickShare
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Tick, TickerOptions, TickShare
 from horarium.platform.database import Database
 from horarium.platform.database.errors import StoreUnavailable
+
+pytestmark = pytest.mark.both_databases
 
 
 class Scripted:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from world import FakeClock
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.core.policy.limits import RetentionSubject
 from horarium.engine.partitions import PartitionUpkeep, UpkeepResult
 from horarium.features.history import rows as history

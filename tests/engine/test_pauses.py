@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import sqlalchemy as sa
 from engine.builders import START, World, insert_all, new_schedule, poison
 
@@ -9,6 +10,8 @@ from horarium.engine import ticker
 from horarium.instant import HOUR, MINUTE, SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import history, positions
+
+pytestmark = pytest.mark.both_databases
 
 
 def _pause(world: World, *uids: bytes, until: int) -> None:

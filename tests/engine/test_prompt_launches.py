@@ -7,6 +7,7 @@ import json
 import ssl
 from collections.abc import Awaitable, Callable
 
+import pytest
 import sqlalchemy as sa
 from engine.builders import World
 from launchers.agents import Agent
@@ -63,6 +64,7 @@ def test_an_agent_is_sent_a_prompt_and_its_answer_is_the_result(database: Databa
     at_agent(database, "task it", run)
 
 
+@pytest.mark.both_databases
 def test_what_a_process_left_at_an_agent_is_followed_by_another_and_nothing_is_sent(database: Database) -> None:
     async def run(world: World, agent: Agent) -> None:
         gone = asyncio.ensure_future(process(world).step())

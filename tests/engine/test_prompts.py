@@ -14,8 +14,16 @@ from engine.builders import World
 from engine.workflows import Flow, node, store
 from world import FakeClock
 
-from horarium.core.lifecycle.event import ApprovalGiven, Terminated
-from horarium.core.lifecycle.outcome import Asked, Finished, Outcome, RunCancelled, RunFailed, Unknown
+from horarium.core.lifecycle.outcome import (
+    ApprovalGiven,
+    Asked,
+    Finished,
+    Outcome,
+    RunCancelled,
+    RunFailed,
+    Terminated,
+    Unknown,
+)
 from horarium.engine.dispatcher import Dispatcher
 from horarium.engine.loop import Pulse
 from horarium.features.runs.retention_rows import delete_runs
@@ -65,6 +73,7 @@ def claim_and_die(world: World, *references: str) -> None:
 # ── whom it goes to ──────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_a_prompt_is_launched_with_its_agent_and_the_token_is_shown_nowhere(database: Database) -> None:
     sealer = Sealer(b"k" * 32)
     world = world_of(database, lambda request: Finished({"text": f"as {request.agent.token} told me"}))  # type: ignore[union-attr]  # a prompt has one
@@ -126,6 +135,7 @@ def _with_token(world: World, name: str, host: str = "http://writer.test:80") ->
     world.write(lambda c: secret_rows.put(c, other, "default", name, "t", [host], True, world.clock.now()))
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_prompt_that_cannot_reach_its_agent_says_why(database: Database, name: str) -> None:
     prepare, said = BROKEN[name]
@@ -210,6 +220,7 @@ def test_a_prompt_that_is_started_without_a_schedule_goes_to_the_member_whose_tu
 # ── what the agent calls it ──────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_the_name_of_a_task_is_kept_before_there_is_an_answer(database: Database) -> None:
     seen: list[Any] = []
 
@@ -244,12 +255,13 @@ def test_a_name_waits_while_the_database_is_away(database: Database, monkeypatch
         await really(*given)
 
     monkeypatch.setattr(desk, "name", sometimes)
-    monkeypatch.setattr("horarium.engine.launch_reports._PAUSES", (0.001,))
+    monkeypatch.setattr("horarium.engine.dispatcher._PAUSES", (0.001,))
     world.dispatch()
     assert next(away, None) is None
     assert "run.started" in world.events(one(world).run_id)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("reference", ["", "x" * 2_000, "a\x00b", "\ud800"])
 def test_a_name_that_no_row_can_hold_costs_the_run_nothing(database: Database, reference: str) -> None:
     world = world_of(database, taking(reference, Finished({"text": "done"})))
@@ -259,6 +271,7 @@ def test_a_name_that_no_row_can_hold_costs_the_run_nothing(database: Database, r
     assert (one(world).state, one(world).reference) == ("succeeded", None)
 
 
+@pytest.mark.both_databases
 def test_a_card_is_kept_when_it_is_new_and_not_at_every_prompt(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
@@ -306,6 +319,7 @@ def test_a_lost_prompt_is_followed_under_its_name_and_within_its_time(database: 
     world.account()
 
 
+@pytest.mark.both_databases
 def test_one_whose_name_is_not_known_is_looked_for(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
@@ -469,6 +483,7 @@ def test_the_task_of_a_run_that_others_ended_is_called_off(
     world.account()
 
 
+@pytest.mark.both_databases
 def test_a_run_that_ended_while_it_was_sent_has_its_task_called_off(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
@@ -497,6 +512,7 @@ def test_an_agent_that_does_not_listen_is_told_five_times(database: Database) ->
     assert (tries, left_behind(world)) == ([0, 1, 6, 36, 156], [])
 
 
+@pytest.mark.both_databases
 def test_a_task_that_is_wanted_again_is_not_called_off(database: Database) -> None:
     world = world_of(database)
     add_agent(world)
@@ -521,6 +537,7 @@ def test_nobody_is_told_by_an_agent_that_is_gone(database: Database) -> None:
     assert (agents_of(world).told, left_behind(world)) == ([], [])
 
 
+@pytest.mark.both_databases
 def test_two_processes_tell_an_agent_once(database: Database, open_another: Callable[[], Database]) -> None:
     world = world_of(database)
     add_agent(world)
@@ -534,6 +551,7 @@ def test_two_processes_tell_an_agent_once(database: Database, open_another: Call
     assert agents_of(world).told == [("writer", "t1")]
 
 
+@pytest.mark.both_databases
 def test_what_was_to_be_told_goes_with_its_run(database: Database) -> None:
     world = world_of(database)
     add_agent(world)

@@ -16,7 +16,7 @@ from horarium.engine.janitor import Janitor, Repair, Repaired
 from horarium.features.cluster import repair_rows
 from horarium.instant import MINUTE, to_rfc3339
 from horarium.platform.database import Database
-from horarium.platform.database.counters import key_owner
+from horarium.platform.database.statements import key_owner
 from horarium.platform.database.tables import counters, plannings, positions
 
 
@@ -69,6 +69,7 @@ def test_what_is_right_is_left_alone(office: Office) -> None:
     assert keys(office) == {"key:default agent": 1}
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("active", "held"), [(0, 0), (5, 2), (1, 0), (-1, 9)])
 def test_wrong_counts_are_set_right_and_told(office: Office, active: int, held: int) -> None:
     uid = buffered(office)
@@ -97,12 +98,14 @@ def test_counts_of_a_schedule_without_open_runs_become_nothing(office: Office) -
     assert (position(office, uid).active, position(office, uid).held) == (0, 0)
 
 
+@pytest.mark.both_databases
 def test_counts_are_right_when_they_are_looked_at_under_the_lock(office: Office) -> None:
     uid = buffered(office)
     assert office.resources.database.write(lambda c: repair_rows.recount(c, uid)) is None
     assert office.resources.database.write(lambda c: repair_rows.recount(c, b"nobody")) is None
 
 
+@pytest.mark.both_databases
 def test_schedules_are_looked_at_in_pieces(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_chore, "_LOOKS", 2)
     uids = [office.create(f"s{number}").schedule_uid for number in range(5)]
@@ -123,6 +126,7 @@ def set_key(office: Office, owner: str, value: int | None) -> None:
     office.resources.database.write(work)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("value", [0, 7, -2, None], ids=["nothing", "too many", "below nothing", "gone"])
 def test_the_holders_of_a_key_are_counted_anew(office: Office, value: int | None) -> None:
     buffered(office, concurrency_key="agent:7")
@@ -153,6 +157,7 @@ def test_a_run_that_waited_for_a_miscounted_key_is_let_go_afterwards(office: Off
 # ── lost plans ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_an_active_schedule_without_a_plan_gets_one_from_its_last_decision_on(office: Office) -> None:
     uid = office.create(overlap_policy="allow_all").schedule_uid
     office.tick(60)
@@ -200,6 +205,7 @@ def test_only_active_schedules_need_a_plan(office: Office, status: Status) -> No
     assert found is None
 
 
+@pytest.mark.both_databases
 def test_more_lost_plans_than_one_step_takes_are_all_found(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repair_chore, "_UNPLANNED", 2)
     for number in range(5):

@@ -18,11 +18,11 @@ from world import FakeClock
 from horarium.core.audit_entries import AuditAction
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version
-from horarium.engine.batch import Tick
 from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
 from horarium.engine.retention import RetentionLoop, RetentionOptions, RetentionResult
+from horarium.engine.ticker import Tick
 from horarium.features.audit.service import check
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast.service import explain
@@ -36,7 +36,6 @@ from horarium.instant import DAY, HOUR, Instant
 from horarium.launchers.registry import Registry
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database, audit_chain, idempotency, installation, processes
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.tables import (
     approvals,
     checkpoints,
@@ -53,6 +52,7 @@ from horarium.platform.database.tables import installation as installation_table
 from horarium.platform.database.tables import leases as leases_table
 from horarium.platform.database.tables import namespaces as namespaces_table
 from horarium.platform.database.tables import schedules as schedules_table
+from horarium.platform.database.wrapper import SharedClock
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -107,6 +107,7 @@ def test_by_default_everything_is_kept(office: Office) -> None:
     assert (count(office, runs), count(office, history)) == (5, 6 + 5)  # with a notice of each end
 
 
+@pytest.mark.both_databases
 def test_old_runs_and_decisions_go_and_the_newest_run_stays(office: Office) -> None:
     busy(office)
     lifecycle.pause(office.resources, ADMIN, "nightly")
@@ -124,6 +125,7 @@ def test_what_is_young_stays(office: Office) -> None:
     assert sum(step.history + step.runs for step in whole_pass(retention(office))) == 0
 
 
+@pytest.mark.both_databases
 def test_runs_may_be_forgotten_without_their_history(office: Office) -> None:
     busy(office)
     office.clock.move(2 * 86_400)
@@ -132,6 +134,7 @@ def test_runs_may_be_forgotten_without_their_history(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     busy(office)
     office.clock.move(2 * 86_400)
@@ -140,6 +143,7 @@ def test_history_may_be_forgotten_without_the_runs(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_days_that_no_clock_can_count_keep_no_other_namespace_from_forgetting(office: Office) -> None:
     busy(office)
     tenant_service.create_namespace(office.resources, ADMIN, "vast")
@@ -203,6 +207,7 @@ def test_a_namespace_has_days_of_its_own(office: Office) -> None:
     assert count(office, runs) == 2
 
 
+@pytest.mark.both_databases
 def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> None:
     busy(office)
     outage(office)
@@ -218,6 +223,7 @@ def test_a_decision_lost_after_the_checkpoint_is_still_found(office: Office) -> 
     assert list(verify(office.resources, ADMIN)) != []
 
 
+@pytest.mark.both_databases
 def test_a_schedule_that_was_deleted_long_ago_is_gone_with_all_it_had(office: Office) -> None:
     busy(office)
     lifecycle.delete(office.resources, ADMIN, "nightly")
@@ -241,6 +247,7 @@ def test_a_deleted_schedule_stays_where_runs_are_kept_for_ever(office: Office) -
     assert (count(office, schedules_table), count(office, runs)) == (1, 5)
 
 
+@pytest.mark.both_databases
 def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: Office) -> None:
     now = office.clock.now()
 
@@ -256,6 +263,7 @@ def test_old_answers_and_dead_processes_are_forgotten_whatever_is_kept(office: O
     assert (count(office, answers_table), count(office, leases_table)) == (1, 1)
 
 
+@pytest.mark.both_databases
 def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office) -> None:
     for number in range(3):
         started = start_run(office.resources, ADMIN, {"workflow_id": "w"}, key=str(number))
@@ -274,6 +282,7 @@ def test_what_a_run_without_a_schedule_leaves_behind_goes_with_it(office: Office
     assert (count(office, runs), count(office, run_definitions)) == (2, 2)
 
 
+@pytest.mark.both_databases
 def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
     busy(office, 1)
     schedule_service.update(office.resources, ADMIN, "nightly", {"spec": {"cron_expressions": ["*/7 * * * *"]}})
@@ -290,6 +299,7 @@ def test_the_texts_of_a_schedule_go_after_it(office: Office) -> None:
 # ── step by step ─────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_many_schedules_are_forgotten_in_groups_and_the_next_pass_begins_anew(office: Office) -> None:
     for number in range(45):
         office.create(f"s{number}", overlap_policy="allow_all")
@@ -305,6 +315,7 @@ def test_many_schedules_are_forgotten_in_groups_and_the_next_pass_begins_anew(of
     assert count(office, history) == 45  # that they were created
 
 
+@pytest.mark.both_databases
 def test_two_processes_at_once_do_no_harm(office: Office) -> None:
     busy(office, 20)
     office.clock.move(2 * 86_400)
@@ -367,6 +378,15 @@ OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all", "cancel_other"]
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_is_done_and_forgotten_verify_stays_silent(office: Office, seed: int) -> None:
+    forget_in_between(office, seed)
+
+
+@pytest.mark.both_databases
+def test_either_database_forgets_in_between(office: Office) -> None:
+    forget_in_between(office, seed=5)
+
+
+def forget_in_between(office: Office, seed: int) -> None:
     chance = random.Random(seed)
     chore = retention(office, RetentionOptions(keep_history_days=1, keep_runs_days=chance.choice([1, 2, None])))
     for name in ("a", "b"):
@@ -417,6 +437,7 @@ def do_something(office: Office, schedule_id: str, chance: random.Random) -> Non
             office.end(run, chance.choice([RunState.SUCCEEDED, RunState.FAILED]))
 
 
+@pytest.mark.both_databases
 def test_the_audit_goes_by_its_own_setting_and_leaves_a_checkpoint(office: Office) -> None:
     database = office.resources.database
     database.write(

@@ -100,6 +100,7 @@ def test_what_came_after_the_forgotten_past_can_be_filled(office: Office) -> Non
     assert reasons(fill(office, window + 2 * DAY, 4)) == ["already_exists"] * 3 + ["started"]
 
 
+@pytest.mark.both_databases
 def test_the_oldest_decision_that_is_left_says_from_where_on_all_is_known(office: Office) -> None:
     """The checkpoint lies later: new zone rules set it too, and forget nothing."""
     window = busy(office)

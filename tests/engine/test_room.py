@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from horarium.engine.capacity import Capacity, LaunchPlace, Limits, choose_runs, places_for
-from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget
 
 SLOW, FAST = "http:http://slow:80", "http:http://fast:80"
 

@@ -38,6 +38,7 @@ def add_many(world: World, count: int, **fields: Any) -> list[bytes]:
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.both_databases
 def test_a_step_decides_one_batch_and_says_whether_there_is_more(database: Database) -> None:
     world = World(database, ticker=TickerOptions(batch=2))
     add_many(world, 3)
@@ -61,6 +62,7 @@ def test_a_tick_tells_what_it_decided(database: Database) -> None:
     assert tick.parked == ()
 
 
+@pytest.mark.both_databases
 def test_the_position_moves_only_past_what_was_decided(database: Database) -> None:
     world = World(database, ticker=TickerOptions(max_catchup_per_tick=10))
     uid = world.add(intervals=[{"every": "PT1S"}], overlap_policy="allow_all")
@@ -82,6 +84,7 @@ def test_nothing_is_due_before_its_time(database: Database) -> None:
     assert world.ticker.next_due() == START + MINUTE
 
 
+@pytest.mark.both_databases
 def test_births_wake_the_dispatchers_and_skips_do_not(database: Database) -> None:
     woken: list[str] = []
     world = World(database)
@@ -167,6 +170,7 @@ def wait_in_vain(world: World, seconds: int) -> None:
             world.tick()
 
 
+@pytest.mark.both_databases
 def test_a_ticker_that_gets_no_connection_was_there_and_misses_nothing(impatient: Database) -> None:
     world = World(impatient)
     uid = world.add(catchup_policy="skip", overlap_policy="allow_all")
@@ -319,6 +323,7 @@ def test_a_process_that_was_busy_with_itself_was_there_and_a_stopped_one_was_not
     assert [each.event_type for each in world.history(uid)] == [event]
 
 
+@pytest.mark.both_databases
 def test_a_beat_that_waited_while_another_ticker_went_on_takes_nothing_from_it(database: Database) -> None:
     """It reads the clock when it has its turn, so that it cannot look like one from a clock that was set back."""
     world = World(database)
@@ -496,6 +501,7 @@ def test_a_poisoned_schedule_is_parked_and_the_others_fire(database: Database, k
     assert bad not in {decided.schedule_uid for tick in world.tick() for decided in tick.decided}
 
 
+@pytest.mark.both_databases
 def test_a_schedule_whose_events_cannot_be_written_is_parked_without_one_and_the_others_fire(
     database: Database,
 ) -> None:
@@ -510,6 +516,7 @@ def test_a_schedule_whose_events_cannot_be_written_is_parked_without_one_and_the
     assert {run.schedule_uid for run in world.runs() if run.state == "ready"} == set(uids) - {bad}
 
 
+@pytest.mark.both_databases
 def test_every_poison_at_once_among_a_thousand(database: Database) -> None:
     world = World(database)
     uids = add_many(world, 1_000)
@@ -549,6 +556,7 @@ def test_a_calendar_that_cannot_be_read_skips_and_breaks_nothing(database: Datab
     world.account()
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("value", ["1" + "0" * 30, '"half \\ud800 pair"'], ids=["big", "surrogate"])
 def test_what_a_condition_saw_can_be_written_whatever_it_was(database: Database, value: str) -> None:
     world = World(database)
@@ -563,6 +571,7 @@ def test_what_a_condition_saw_can_be_written_whatever_it_was(database: Database,
     assert "half" in world.history(uid)[0].payload or "0" * 30 in world.history(uid)[0].payload
 
 
+@pytest.mark.both_databases
 def test_a_hundred_budgets_and_more_fit_in_one_batch(database: Database) -> None:
     """Each needs its own counters; together they are more than SQLite takes in a chain of ORs."""
     world = World(database)
@@ -656,6 +665,7 @@ def test_trouble_while_nothing_is_claimed_is_told(database: Database, monkeypatc
         world.ticker.step()
 
 
+@pytest.mark.both_databases
 def test_whoever_was_paused_meanwhile_is_not_parked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(database)
     uid = world.add()
@@ -672,6 +682,7 @@ def test_whoever_was_paused_meanwhile_is_not_parked(database: Database, monkeypa
     assert (world.position(uid).status, tick.parked) == ("paused", ())
 
 
+@pytest.mark.both_databases
 def test_a_mended_schedule_goes_on_from_there(database: Database) -> None:
     world = World(database)
     uid = world.add()
@@ -685,6 +696,7 @@ def test_a_mended_schedule_goes_on_from_there(database: Database) -> None:
     assert world.states(uid) == ["ready"]
 
 
+@pytest.mark.both_databases
 def test_a_batch_that_somebody_else_decided_meanwhile_is_let_go(
     database: Database, open_another: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:

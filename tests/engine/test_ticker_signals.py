@@ -16,6 +16,8 @@ from horarium.launchers.signals import Signals
 from horarium.platform.database import Database
 from horarium.platform.database.tables import history, positions
 
+pytestmark = pytest.mark.both_databases
+
 SIGNALLED = {"pre_dispatch_condition": {"/signal_rpc_result/depth": {"lt": 5}}}
 
 

@@ -12,10 +12,11 @@ from engine.builders import World, insert_all, new_schedule, reasons
 from world import FakeClock
 
 from horarium.engine import ticker
-from horarium.engine.batch import Tick
-from horarium.engine.ticker import Ticker, TickerOptions
+from horarium.engine.ticker import Tick, Ticker, TickerOptions
 from horarium.platform.database import Database
 from horarium.platform.database.tables import calendars
+
+pytestmark = pytest.mark.both_databases
 
 
 def add_many(world: World, count: int, *, namespace: str = "default", **fields: Any) -> list[bytes]:

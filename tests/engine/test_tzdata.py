@@ -89,6 +89,7 @@ def test_where_nobody_has_said_which_version_planned_everything_is_looked_at(upg
     assert office.kinds() == ["Created"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(("hours", "at"), [(2, 7), (4, 5), (-3, 12)], ids=["an hour later", "an hour earlier", "far"])
 def test_a_plan_that_moves_begins_a_generation(upgrade: Upgrade, hours: int, at: int) -> None:
     office = upgrade("1", 3)
@@ -235,6 +236,7 @@ def test_a_plan_that_cannot_be_read_is_left_to_the_tick(upgrade: Upgrade) -> Non
     assert (row_of(later).next_due, stored(later)) == (MIDNIGHT + 6 * HOUR, "2")
 
 
+@pytest.mark.both_databases
 def test_many_are_looked_at_in_pieces_and_one_line_tells_how_many_moved(
     upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +253,7 @@ def test_many_are_looked_at_in_pieces_and_one_line_tells_how_many_moved(
     ]
 
 
+@pytest.mark.both_databases
 def test_two_processes_that_start_together_move_a_schedule_once(
     upgrade: Upgrade, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +271,7 @@ def test_two_processes_that_start_together_move_a_schedule_once(
         assert row_of(later, f"s{number}").generation == 2
 
 
+@pytest.mark.both_databases
 def test_a_schedule_that_was_decided_meanwhile_is_not_moved(upgrade: Upgrade, clock: FakeClock) -> None:
     office = upgrade("1", 3)
     written = office.create(spec=NINE_THERE)

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from engine.workflows import Flow, called, node, store
 
 from horarium.core.document.states import step_key
-from horarium.core.lifecycle.event import Event, Reported, ReportedState, Terminated
-from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed
+from horarium.core.lifecycle.outcome import Accepted, Event, Finished, Reported, ReportedState, RunFailed, Terminated
 from horarium.engine import advancer, step_drafts
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
@@ -25,7 +24,7 @@ from horarium.features.runs.step_rows import StepChange
 from horarium.features.runs.transition_rows import ReportedEvent, record_event, record_events
 from horarium.features.schedules.due_rows import Plannings
 from horarium.platform.database import Connection, Database
-from horarium.platform.database.columns import event_text
+from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import approvals, runs, workflows
 from horarium.platform.database.wakeups import READY
 from horarium.platform.ids import id_text
@@ -41,6 +40,7 @@ def inputs(flow: Flow, root: bytes) -> dict[str, Any]:
     return {row.node_id: json.loads(row.inputs) for row in flow.steps(root) if row.inputs is not None}
 
 
+@pytest.mark.both_databases
 def test_five_steps_are_run_in_their_order_and_hand_on_what_they_find(database: Database) -> None:
     store(
         database,
@@ -200,6 +200,7 @@ def test_a_step_is_not_given_more_than_fits(database: Database) -> None:
     assert "too large in total" in flow.step(root, "all").error
 
 
+@pytest.mark.both_databases
 def test_open_steps_are_given_no_more_than_one_transaction_may_write(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,6 +224,7 @@ def test_open_steps_are_given_no_more_than_one_transaction_may_write(
     assert len(written) == 4, "of first, n0 and second, and once of those that are alike"
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("module", "bound", "transactions"), [(advancer, "_BYTES_AT_ONCE", 3), (step_drafts, "MAX_OPEN_BYTES", 4)]
 )
@@ -327,6 +329,7 @@ def nested(database: Database) -> Flow:
 GATED: dict[str, Any] = {"approval_policy": {"gates": ["publish"]}}
 
 
+@pytest.mark.both_databases
 def test_a_wish_to_cancel_reaches_all_the_way_down(database: Database) -> None:
     flow = nested(database)
     root = flow.begin(**GATED)
@@ -347,6 +350,7 @@ def test_a_wish_to_cancel_reaches_all_the_way_down(database: Database) -> None:
     flow.account()
 
 
+@pytest.mark.both_databases
 def test_a_run_that_is_terminated_takes_everything_below_with_it(database: Database) -> None:
     flow = nested(database)
     root = flow.begin(**GATED)
@@ -362,6 +366,7 @@ def test_a_run_that_is_terminated_takes_everything_below_with_it(database: Datab
     flow.account()
 
 
+@pytest.mark.both_databases
 def test_what_steps_have_used_counts_for_a_run_that_ends_before_it_took_note_of_it(database: Database) -> None:
     """At every depth: what was spent was spent, and a budget has to know."""
     flow = nested(database)
@@ -400,6 +405,7 @@ def _end_all(connection: Connection, flow: Flow, told: Sequence[tuple[bytes, Eve
     raise _Undone
 
 
+@pytest.mark.both_databases
 def test_a_cap_sums_what_steps_use_while_they_are_at_work(database: Database) -> None:
     store(database, "w", node("a"), node("b"), node("c", "a", "b"))
     flow = Flow(database, {"a": Accepted("1"), "b": Accepted("2")})
@@ -470,6 +476,7 @@ def test_a_run_whose_workflow_cannot_be_read_any_more_is_its_own_trouble(databas
     assert flow.noted() == 0
 
 
+@pytest.mark.both_databases
 def test_what_a_crash_leaves_between_two_transactions_is_taken_up(database: Database) -> None:
     store(database, "w", node("a"), node("b", "a"))
     flow = Flow(database)

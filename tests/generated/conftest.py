@@ -23,11 +23,22 @@ DRIVER = Path(__file__).parent / "driver.py"
 
 @dataclass(frozen=True)
 class Generated:
-    """`folder` has the package `ours` of openapi-python-client and the module `models.py` of datamodel-codegen."""
+    """A folder with the description; each test makes of it only what it uses, since that takes most of its time."""
 
     python: Path
     folder: Path
     url: str
+
+    def make_package(self) -> None:
+        """The package `ours` of openapi-python-client."""
+        self._run("openapi_python_client", "generate", "--path", "openapi.json", "--output-path", "ours",
+                  "--meta", "none", "--fail-on-warning")  # fmt: skip
+
+    def make_models(self) -> None:
+        """The module `models.py` of datamodel-codegen."""
+        self._run("datamodel_code_generator", "--input", "openapi.json", "--input-file-type", "openapi",
+                  "--output-model-type", "pydantic_v2.BaseModel", "--disable-timestamp", "--formatters", "builtin",
+                  "--output", "models.py")  # fmt: skip
 
     def drive(self, *words: str) -> Any:
         """What the driver prints, run by the Python that has what the clients import."""
@@ -38,6 +49,15 @@ class Generated:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def _run(self, *arguments: str) -> None:
+        # The formatter that they call is there.
+        path = f"{self.python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        done = subprocess.run(
+            [str(self.python), "-m", *arguments], env={**os.environ, "PATH": path}, cwd=self.folder,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
 
 @pytest.fixture(scope="session")
 def generators() -> Path:
@@ -47,24 +67,8 @@ def generators() -> Path:
         pytest.skip(str(away))
 
 
-@pytest.fixture(scope="session")
-def generated(generators: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generated]:
-    folder = tmp_path_factory.mktemp("generated")
-    description = folder / "openapi.json"
+@pytest.fixture
+def generated(generators: Path, tmp_path: Path) -> Iterator[Generated]:
     with service(at="2026-03-01T00:00:00Z", answer=Accepted()) as running, serving(running.parts) as url:
-        description.write_bytes(httpx.get(f"{url}/openapi.json").content)
-        _run(generators, folder, "openapi_python_client", "generate", "--path", str(description),
-             "--output-path", str(folder / "ours"), "--meta", "none", "--fail-on-warning")  # fmt: skip
-        _run(generators, folder, "datamodel_code_generator", "--input", str(description),
-             "--input-file-type", "openapi", "--output-model-type", "pydantic_v2.BaseModel",
-             "--disable-timestamp", "--output", str(folder / "models.py"))  # fmt: skip
-        yield Generated(generators, folder, url)
-
-
-def _run(python: Path, folder: Path, *arguments: str) -> None:
-    path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"  # the formatter that they call is there
-    done = subprocess.run(
-        [str(python), "-m", *arguments], env={**os.environ, "PATH": path}, cwd=folder,
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+        (tmp_path / "openapi.json").write_bytes(httpx.get(f"{url}/openapi.json").content)
+        yield Generated(generators, tmp_path, url)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from generated.conftest import Generated
 
 from horarium.features.schedules.model import Schedule, Triggered, WriteResult
@@ -15,6 +14,7 @@ ANSWERS = {
 
 
 def test_a_schedule_lives_its_life_in_types(generated: Generated) -> None:
+    generated.make_package()
     created, listed, described, triggered, paused, deleted, gone = generated.drive("life")
     assert (created["status"], created["kind"], created["outcome"]) == (201, "WriteResult", "created")
     [row] = listed["schedules"]
@@ -28,6 +28,9 @@ def test_a_schedule_lives_its_life_in_types(generated: Generated) -> None:
     assert (gone["status"], gone["kind"]) == (404, "Problem")
 
 
-@pytest.mark.parametrize("name", ANSWERS)
-def test_models_have_the_fields_that_our_own_client_reads(generated: Generated, name: str) -> None:
-    assert set(ANSWERS[name].__struct_fields__) <= set(generated.drive("models")[name])
+def test_models_have_the_fields_that_our_own_client_reads(generated: Generated) -> None:
+    generated.make_models()
+    models = generated.drive("models")
+    assert {name: sorted(set(ours.__struct_fields__) - set(models[name])) for name, ours in ANSWERS.items()} == {
+        name: [] for name in ANSWERS
+    }

@@ -13,7 +13,7 @@ from launchers.conformance import CASES, Case, Far
 from launchers.far_ends import FOR_EVER, KEY
 
 import horarium.launchers
-from horarium.core.document.kinds import PROMPT
+from horarium.core.document.reader import PROMPT
 from horarium.core.lifecycle.outcome import Accepted, Finished, Outcome, Refused, RunCancelled, RunTimedOut, Unknown
 from horarium.launchers.launcher import Launcher
 from horarium.launchers.payload import MAX_RESULT_BYTES

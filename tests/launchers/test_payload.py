@@ -10,14 +10,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from horarium.core.document.json_values import OUTGOING
-from horarium.launchers.bounds import CancelRequested, DeadlinePassed, WorkEnded, run_within
 from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
+    CancelRequested,
+    DeadlinePassed,
     NotJson,
+    WorkEnded,
     clean_text,
     encode,
     keep,
     read,
+    run_within,
 )
 
 

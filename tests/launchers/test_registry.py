@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from horarium.audience import EVERYBODY, Audience
 from horarium.core.document.definition import Action
 from horarium.core.document.field import Field
-from horarium.core.document.kinds import SHIPPED, Kind
+from horarium.core.document.reader import SHIPPED, Kind
 from horarium.core.lifecycle.outcome import (
     Accepted,
     Busy,

@@ -11,7 +11,7 @@ from launchers.far_ends import FixedClock, tasks
 
 from horarium.audience import EVERYBODY, USUAL, Audience
 from horarium.core.document.definition import Action
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 from horarium.launchers.command import CommandLauncher, CommandSpec
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher

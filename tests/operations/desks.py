@@ -11,8 +11,7 @@ from engine.builders import World
 from world import FakeClock
 
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import End
-from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.lifecycle.outcome import End, ReportTokens
 from horarium.features.agents import service as agent_service
 from horarium.features.history import service as history_service
 from horarium.features.history.rows import HistoryRow
@@ -20,7 +19,7 @@ from horarium.features.resources import Resources
 from horarium.features.runs import rows as runs_read
 from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.creation import ScheduleChange
 from horarium.instant import from_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import Database, processes

@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
 from horarium.core.decision.decide import occurrences_to_fill
-from horarium.core.document.event import EventType
-from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.document.states import EventType, Origin, RunState, Status
 from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import BackfillTooLarge, InvalidSpec
 from horarium.features.calendars import service as calendar_service
@@ -190,6 +189,7 @@ def test_a_repeated_request_is_history_too(office: Office) -> None:
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_the_ledger_tells_skips_of_a_backfill_from_those_of_the_clock(office: Office) -> None:
     office.create(overlap_policy="skip")
     office.tick(120)
@@ -262,6 +262,7 @@ def test_an_edit_in_between_is_obeyed(office: Office, monkeypatch: pytest.Monkey
     assert list(verify(office.resources, ADMIN)) == []
 
 
+@pytest.mark.both_databases
 def test_a_run_born_in_between_is_seen(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.create(overlap_policy="allow_all")
     real = Database.read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from operations.desks import ADMIN, NOON, Office, without_gaps
 
 from horarium.core.document.states import Origin, RunState
@@ -73,6 +74,7 @@ def test_the_caller_may_ask_for_it_of_any_schedule(office: Office) -> None:
     assert _work_off(office) == [-3, -2, -1]
 
 
+@pytest.mark.both_databases
 def test_live_occurrences_wait_behind_it_and_none_is_skipped(office: Office) -> None:
     office.create()
     _fill(office, 2)
@@ -145,6 +147,7 @@ def test_the_last_run_ends_the_schedule_and_those_that_wait_still_run(office: Of
     assert _work_off(office) == [-3, -2]
 
 
+@pytest.mark.both_databases
 def test_a_shared_key_is_waited_for(office: Office) -> None:
     office.create("other", overlap_policy="allow_all", concurrency_key="printer")
     office.create(concurrency_key="printer")

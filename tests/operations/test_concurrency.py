@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from operations.desks import ADMIN, NOON, Office, document, without_gaps
 
 from horarium.engine.ticker import Ticker
@@ -16,6 +17,8 @@ from horarium.features.schedules.backfills import backfill
 from horarium.features.schedules.triggers import trigger
 from horarium.platform.errors import ScheduleAlreadyExists
 from horarium.platform.wire import WriteOutcome
+
+pytestmark = pytest.mark.both_databases
 
 THREADS = 8
 

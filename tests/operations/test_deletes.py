@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from horarium.core.document.states import RunState
 from horarium.engine.janitor import Janitor
 from horarium.features.runs import claim_rows, reports
-from horarium.features.runs.claim_rows import ReadyTarget
+from horarium.features.runs.work_rows import ReadyTarget
 from horarium.features.schedules import lifecycle
 from horarium.instant import HOUR
 from horarium.platform.database import run_archive
@@ -109,6 +109,7 @@ def test_what_a_delete_leaves_the_janitor_ends(office: Office) -> None:
     assert counts(office, uid) == (1, 0)
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("small")
 def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office) -> None:
     uid = crowded(office, 6, 6)
@@ -119,6 +120,7 @@ def test_a_few_more_than_fit_at_once_are_all_ended_by_the_delete(office: Office)
     assert (ended.cause, ended.error) == ("schedule_deleted", "the schedule was deleted before the run started")
 
 
+@pytest.mark.both_databases
 def test_a_delete_cancels_runs_on_a_pull_queue_and_no_worker_claims_them(office: Office) -> None:
     uid = office.create(overlap_policy="allow_all").schedule_uid
     for _ in range(3):
@@ -144,6 +146,7 @@ def test_the_janitor_ends_the_queued_runs_that_a_delete_leaves(office: Office) -
     assert counts(office, uid) == (1, 0)
 
 
+@pytest.mark.both_databases
 def test_a_delete_leaves_runs_that_a_broker_has(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.tick(60)

@@ -10,7 +10,7 @@ from math import inf
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
-from horarium.core.decision.statuses import HealthStatus
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import health
@@ -124,6 +124,7 @@ def test_history_is_read_in_pages(office: Office) -> None:
         history_service.read_history(office.resources, VIEWER, "nightly", after_sequence=-1)
 
 
+@pytest.mark.both_databases
 def test_the_feed_is_that_of_the_namespace(office: Office) -> None:
     tenant_service.create_namespace(office.resources, ADMIN, "other")
     office.create("a")
@@ -227,6 +228,7 @@ def test_a_probe_that_finds_no_connection_says_so(office: Office, monkeypatch: p
     assert (_failing(found), found.ready) == (["database"], False)
 
 
+@pytest.mark.both_databases
 def test_health_tells_until_when_all_is_decided_after_the_clock_was_ahead(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     office.world.tick()

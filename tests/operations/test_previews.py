@@ -72,6 +72,7 @@ def test_explain_works_after_deletion(office: Office) -> None:
         forecast_service.explain(office.resources, VIEWER, "never-was", NOON)
 
 
+@pytest.mark.both_databases
 def test_explain_tells_of_the_schedule_that_had_the_id_at_that_moment(office: Office) -> None:
     office.create()
     office.tick(60)

@@ -97,6 +97,7 @@ def test_a_run_that_is_not_there_is_not_found(office: Office, run_id: str) -> No
         run_service.get(office.resources, VIEWER, run_id)
 
 
+@pytest.mark.both_databases
 def test_pages_show_every_run_once(office: Office) -> None:
     office.create(overlap_policy="allow_all")
     for _ in range(5):
@@ -166,6 +167,7 @@ def test_a_run_that_ended_while_it_was_held_tells_both(office: Office) -> None:
     assert [event.sequence for event in told(office.resources, VIEWER, run_id)] == [1, 2, 3, 4]
 
 
+@pytest.mark.both_databases
 def test_a_run_from_before_that_was_told_has_no_gap(office: Office) -> None:
     run = _held(office)
     office.resources.database.write(
@@ -405,6 +407,7 @@ def test_a_final_report_beyond_a_cap_is_no_success(office: Office, limits: Any, 
     assert (row.state, row.cause, row.result) == (RunState.FAILED, cause, {"kept": True})
 
 
+@pytest.mark.both_databases
 def test_failures_in_a_row_pause_the_schedule_and_account_for_what_is_due(office: Office) -> None:
     run_id = _queued(office, pause_on_failure=1, retry_policy={"max_retries": 0})
     office.clock.move(90)

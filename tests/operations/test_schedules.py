@@ -10,7 +10,7 @@ from operations.desks import ADMIN, ALICE, BOB, NOON, OPERATOR, VIEWER, Office, 
 
 from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.states import Status
-from horarium.core.lifecycle.event import UsedResources
+from horarium.core.lifecycle.outcome import UsedResources
 from horarium.errors import InvalidDefinition
 from horarium.features.history import service as history_service
 from horarium.features.schedules import lifecycle, lists

@@ -10,7 +10,7 @@ from operations.desks import ADMIN, NOON, Office
 
 from horarium.audience import EVERYBODY, USUAL
 from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.creation import ScheduleChange
 from horarium.instant import SECOND
 from horarium.launchers.pull import PullLauncher
 from horarium.launchers.python import PythonLauncher

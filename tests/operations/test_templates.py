@@ -17,9 +17,8 @@ from horarium.core.policy.votes import Decision
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import service as approval_service
 from horarium.features.approvals import standing
-from horarium.features.approvals.deciding import Said, decide
 from horarium.features.approvals.model import StandingBody
-from horarium.features.approvals.service import Asked
+from horarium.features.approvals.service import Asked, Said, decide
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast import service as forecast_service
 from horarium.features.runs import service as run_service
@@ -195,6 +194,7 @@ def test_a_damaged_text_fails_the_hash_and_a_lost_one_is_never_sent_unrendered(o
     assert shown.definition is None
 
 
+@pytest.mark.both_databases
 def test_a_rerun_of_a_run_whose_texts_are_damaged_or_lost_needs_inputs(office: Office) -> None:
     action = {"input": {"n": "{{ inputs.n }}"}}
     office.create_for("writer", **prompt("{{ inputs.n }}", action=action, inputs_rotation=[{"n": 1}]))
@@ -238,6 +238,7 @@ def stored(office: Office) -> int:
     return int(office.resources.database.read(lambda c: c.execute(summed).scalar_one()))
 
 
+@pytest.mark.both_databases
 def test_rendered_texts_count_as_stored_bytes_at_once(office: Office) -> None:
     office.create_for("writer", **prompt("x" * 50_000 + "{{ nominal }}"))
     before = stored(office)
@@ -266,6 +267,7 @@ def test_a_schedule_without_a_template_keeps_nothing_for_its_runs(office: Office
     assert (kept, all_told(office)) == ([], [("{{ nominal }}", None)])
 
 
+@pytest.mark.both_databases
 def test_a_template_that_cannot_be_rendered_parks_its_schedule_alone(office: Office) -> None:
     office.create_for("writer", "good", **prompt("{{ nominal }}"))
     office.create_for("writer", "bad", **prompt("{{ nominal }}"))

@@ -38,6 +38,7 @@ def damage(horarium: TestService, table: sa.Table, **values: Any) -> None:
     horarium.resources.database.write(lambda connection: connection.execute(done))
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("table", "values"),
     [
@@ -58,12 +59,14 @@ def test_verify_reports_a_schedule_that_it_cannot_read_and_checks_the_others(
     assert any(getattr(each, "told", None) == 7 for each in found)
 
 
+@pytest.mark.both_databases
 def test_verify_reports_a_run_that_it_cannot_read(horarium: TestService) -> None:
     damage(horarium, runs, state="melted", needs_approval=False, approval_id=None)
     (found,) = [each for each in horarium.verify() if isinstance(each, UnsoundRun)]
     assert (found.schedule_id, found.what) == ("a", Unsound.UNREADABLE)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     ("table", "values"),
     [
@@ -91,6 +94,7 @@ def test_a_schedule_that_cannot_be_judged_hides_the_health_of_no_other(
     assert http.get("/api/overview").status_code == 200
 
 
+@pytest.mark.both_databases
 def test_a_run_whose_approval_cannot_be_read_names_the_value(horarium: TestService) -> None:
     http = horarium.http()
     (run,) = horarium.runs("a")
@@ -100,6 +104,7 @@ def test_a_run_whose_approval_cannot_be_read_names_the_value(horarium: TestServi
     assert "decision: 'melted' is not known" in answer.json()["detail"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("column", ["requested_at", "decided_at"])
 def test_an_impossible_time_is_named_where_its_row_is_asked_for(horarium: TestService, column: str) -> None:
     http = horarium.http()

@@ -45,6 +45,7 @@ def test_a_healthy_history_has_no_findings(office: Office) -> None:
     assert seen == [1]
 
 
+@pytest.mark.both_databases
 def test_a_deleted_decision_is_missed_twice_over(office: Office) -> None:
     uid = _busy(office)
     _sql(office, sa.delete(history).where(history.c.schedule_uid == uid, history.c.sequence.in_([3, 4])))
@@ -63,6 +64,7 @@ def test_a_deleted_end_of_history_is_found(office: Office) -> None:
     assert Missing(uid, "nightly", NOON + 6 * MINUTE, NOON + 6 * MINUTE, 1) in found
 
 
+@pytest.mark.both_databases
 def test_a_decision_that_vanished_without_a_gap_is_found(office: Office) -> None:
     uid = _busy(office)
     _sql(office, sa.delete(history).where(history.c.schedule_uid == uid, history.c.sequence == 4))
@@ -86,6 +88,7 @@ def test_a_doubled_decision_is_found(office: Office) -> None:
     assert Double(uid, "nightly", NOON + 2 * MINUTE, 5) in _verify(office)
 
 
+@pytest.mark.both_databases
 def test_a_decision_about_no_occurrence_is_found(office: Office) -> None:
     uid = _busy(office)
     odd = NOON + 6 * MINUTE + 1
@@ -94,6 +97,7 @@ def test_a_decision_about_no_occurrence_is_found(office: Office) -> None:
     assert Stray(uid, "nightly", odd, 7) in _verify(office)
 
 
+@pytest.mark.both_databases
 def test_a_miscounted_range_is_found(office: Office) -> None:
     uid = office.create(catchup_policy="skip").schedule_uid
     office.clock.move(600)
@@ -132,6 +136,7 @@ def test_a_backlog_that_was_refused_in_ranges_is_accounted_for_and_explained(off
     assert skipped == single + counted
 
 
+@pytest.mark.both_databases
 def test_a_run_that_history_does_not_know_is_found(office: Office) -> None:
     uid = _busy(office, 1)
     _sql(office, sa.update(history).where(history.c.schedule_uid == uid).values(run_id=None))
@@ -139,6 +144,7 @@ def test_a_run_that_history_does_not_know_is_found(office: Office) -> None:
     assert isinstance(orphan, OrphanRun)
 
 
+@pytest.mark.both_databases
 def test_a_checkpoint_is_where_the_check_begins(office: Office) -> None:
     uid = _busy(office)
     _sql(office, sa.delete(history).where(history.c.schedule_uid == uid, history.c.sequence <= 4))
@@ -178,6 +184,7 @@ CATCHUPS = ["fire_once", "skip", "fire_all", "spread"]
 OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all", "cancel_other", "terminate_other"]
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_is_done_the_ledger_stays_whole(office: Office, seed: int) -> None:
     chance = random.Random(seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from operations.desks import ADMIN, Office
 from sqlalchemy import Connection
@@ -17,6 +18,8 @@ from horarium.platform.caller import Caller
 from horarium.platform.database.tables import approvals, counters, positions, runs, step_changes
 from horarium.platform.ids import new_id
 from horarium.platform.wire import Role
+
+pytestmark = pytest.mark.both_databases
 
 
 def _verify(office: Office, **given: Any) -> list[Finding]:

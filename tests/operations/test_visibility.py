@@ -87,6 +87,7 @@ def found(office: Office, query: str) -> list[str]:
     return [each.row.schedule_id for each in page.schedules]
 
 
+@pytest.mark.both_databases
 def test_a_query_finds_what_has_no_column_of_its_own(office: Office) -> None:
     long = "\U0001f552" * 1_000
     office.create(schedule_id="a", note=long, action={"workflow_type": "w", "task_queue": "slow"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seeds.door import Door, runs_stay_open
 from seeds.durable import HOURLY, INVOICES
 
-from horarium.core.document.event import CONTRACT_KEYS, LINEAGE_KEYS, EventType
+from horarium.core.document.states import CONTRACT_KEYS, LINEAGE_KEYS, EventType
 from horarium.testing import TestService
 
 # ── history ──────────────────────────────────────────────────────────────────────────────────────────

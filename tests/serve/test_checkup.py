@@ -8,7 +8,7 @@ import pytest
 from world import FakeClock
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.features.history.rows import append
 from horarium.instant import MINUTE, SECOND, from_datetime
 from horarium.platform.clock import SystemClock

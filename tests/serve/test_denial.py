@@ -19,7 +19,7 @@ from uvicorn.protocols.http.h11_impl import RequestResponseCycle
 from world import serving
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.features.history.rows import append
 from horarium.platform.ids import new_id
 from horarium.testing import service

@@ -16,7 +16,7 @@ LAUNCHER = """
 from horarium.launchers.launcher import Launcher
 from horarium.core.lifecycle.outcome import Finished
 from horarium.core.document.field import text_field
-from horarium.core.document.kinds import Kind
+from horarium.core.document.reader import Kind
 
 
 class EchoLauncher(Launcher):

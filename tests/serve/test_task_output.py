@@ -10,7 +10,7 @@ import pytest
 
 from horarium import Horarium, Job
 from horarium.engine import dispatcher
-from horarium.engine.launch_reports import UnsavedLines
+from horarium.engine.dispatcher import UnsavedLines
 from horarium.platform.database import Connection
 from horarium.platform.run_log import Batch, RunLog
 from horarium.testing import service

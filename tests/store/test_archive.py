@@ -11,12 +11,12 @@ from run_rows import add_approval
 from sqlalchemy import Connection
 from store.test_retention import CUTOFF, NOW, OLD, YOUNG, count, make_run, make_schedule, put
 
-from horarium.core.document.event import RunEventType
-from horarium.core.document.states import Origin, RunState, Status
+from horarium.core.document.states import Origin, RunEventType, RunState, Status
 from horarium.core.policy.limits import RetentionSubject
 from horarium.features.cluster import verify_rows
-from horarium.features.runs import archive_rows, detail_rows, event_rows, open_rows, retention_rows
+from horarium.features.runs import archive_rows, open_rows, retention_rows, update_rows
 from horarium.features.runs import rows as run_rows
+from horarium.features.runs import rows as runs_rows
 from horarium.features.runs.archive_rows import MovedRuns
 from horarium.features.runs.retention_rows import Found
 from horarium.features.runs.rows import RunFilter
@@ -166,10 +166,10 @@ def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> 
             run_rows.namespace_of(connection, leaf),
             run_rows.sizes(connection, [root, step]),
             [
-                event_rows.merged_events(connection, run, is_root=run == root, after=None, limit=9)
+                update_rows.merged_events(connection, run, is_root=run == root, after=None, limit=9)
                 for run in (root, step)
             ],
-            detail_rows.steps_of(connection, root, "default", "gone", 1),
+            runs_rows.steps_of(connection, root, "default", "gone", 1),
             verify_rows.last_of_page(connection, verify_rows.Scope(), b"", 2),
         ]
 
@@ -186,7 +186,7 @@ def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> 
 def test_an_event_finds_its_run_in_the_archive(database: Database) -> None:
     root, _ = settled_tree(database)
     move(database)
-    database.write(lambda c: event_rows.add_event(c, root, RunEventType.RUN_LATE_REPORT, NOW, {"attempt": 1}))
+    database.write(lambda c: update_rows.add_event(c, root, RunEventType.RUN_LATE_REPORT, NOW, {"attempt": 1}))
     assert [event.sequence for event in database.read(lambda c: run_rows.events(c, root))] == [3]
     found = database.read(lambda c: run_rows.find(c, "default", root))
     assert found is not None

@@ -13,8 +13,7 @@ from store.rows import NOW, add_run, run_row
 
 from horarium.core.document.states import RunState
 from horarium.features.runs import claim_rows
-from horarium.features.runs.claim_rows import ReadyTarget
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.instant import SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs

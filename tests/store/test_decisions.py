@@ -21,8 +21,8 @@ from horarium.features.schedules.decision_rows import ScheduleRecord, write_reco
 from horarium.features.schedules.due_rows import Claim, Plannings
 from horarium.instant import MINUTE
 from horarium.platform.database import Database
-from horarium.platform.database.columns import event_text
 from horarium.platform.database.errors import DataError, UniqueConflict
+from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import positions
 from horarium.platform.database.tables import schedules as schedules_table
 from horarium.platform.ids import id_text, new_id

@@ -22,14 +22,14 @@ from horarium.features.schedules import fact_rows
 from horarium.features.schedules.fact_rows import DecisionSubject
 from horarium.instant import DAY, HOUR
 from horarium.platform.database import Database
-from horarium.platform.database.counters import (
+from horarium.platform.database.postgres import WRITERS
+from horarium.platform.database.statements import (
     add_to_counters,
     assignee_owner,
     key_owner,
     lock_counters,
     schedule_owner,
 )
-from horarium.platform.database.postgres import WRITERS
 from horarium.platform.database.tables import agents, calendars, counters, runs, schedules, workflows
 from horarium.platform.ids import new_id
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, make_url
 from store.feeds import eventually, read_feed
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.features.history import entry_rows
 from horarium.features.history.entry_rows import START, Epoch, FeedCursor, Lock, Running, place
 from horarium.features.history.rows import append as append_events

@@ -8,8 +8,7 @@ import pytest
 
 from horarium.core.decision.facts import Missed
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import CommandContext, EventType
-from horarium.core.document.states import Reason
+from horarium.core.document.states import CommandContext, EventType, Reason
 from horarium.features.history import rows as history
 from horarium.features.history.rows import HistoryRow, Journal
 from horarium.features.history.rows import append as append_events

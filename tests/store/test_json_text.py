@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horarium.platform.database.columns import event_text, from_text, to_text
+from horarium.platform.database.statements import event_text, from_text, to_text
 
 _VALUES = {
     "plain": {"b": 1, "a": [True, None, "é", 1.5]},

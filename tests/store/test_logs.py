@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from store.rows import NOW, add_run
 
-from horarium.features.runs import event_rows
-from horarium.features.runs.event_rows import NewLines
+from horarium.features.runs import update_rows
 from horarium.features.runs.retention_rows import delete_runs
+from horarium.features.runs.update_rows import NewLines
 from horarium.platform.database import Database
 from horarium.platform.run_log import Batch, LogLine, Stream
 
@@ -17,11 +17,11 @@ def said(run_id: bytes, *texts: str, epoch: int = 0, attempt: int = 0, dropped: 
 
 
 def append(database: Database, *new: NewLines, most: int = 65_536) -> set[bytes]:
-    return database.write(lambda c: event_rows.append_lines(c, new, most=most))
+    return database.write(lambda c: update_rows.append_lines(c, new, most=most))
 
 
 def kept(database: Database, run_id: bytes, after: int = 0) -> list[tuple[int, int, str]]:
-    found = database.read(lambda c: event_rows.read_lines(c, run_id, after=after))
+    found = database.read(lambda c: update_rows.read_lines(c, run_id, after=after))
     return [(line.number, line.attempt, line.text) for line in found]
 
 

@@ -13,13 +13,12 @@ from endings import Asked, end_run, end_runs
 from engine.builders import START, World
 from sqlalchemy import Connection
 
-from horarium.core.document.event import final_event
-from horarium.core.document.states import FINAL, RunState
-from horarium.core.lifecycle.event import End, UsedResources
+from horarium.core.document.states import FINAL, RunState, final_event
+from horarium.core.lifecycle.outcome import End, UsedResources
 from horarium.features.runs import release_rows
 from horarium.features.schedules.write_rows import lock_position
 from horarium.instant import DAY, MINUTE
-from horarium.platform.database import Database, counters
+from horarium.platform.database import Database, statements
 from horarium.platform.database.tables import positions, runs, schedules
 
 TODAY = START // DAY
@@ -180,7 +179,7 @@ def test_a_pause_accounts_for_what_was_due_and_undecided(database: Database) -> 
 
 def test_what_a_run_cost_takes_the_place_of_its_reserve(database: Database) -> None:
     world, uid, run = started(database, budget={"spending_limit_credits": 10}, limits={"cost": 2})
-    counter = ("spent", counters.schedule_owner(uid), TODAY)
+    counter = ("spent", statements.schedule_owner(uid), TODAY)
     assert world.counters()[counter] == 2_000_000
     world.clock.move(2 * 86_400)  # the day of its birth is charged, whenever it ends
     end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(500_000, 0, 0)))
@@ -504,7 +503,7 @@ def test_no_cost_keeps_a_run_from_ending(database: Database) -> None:
     fire(world, 12)
     for run in world.runs(uid):
         assert end(world, run.run_id, End(RunState.SUCCEEDED, used=UsedResources(10**18, 0, 0)))
-    counted = world.counters()["spent", counters.schedule_owner(uid), TODAY]
+    counted = world.counters()["spent", statements.schedule_owner(uid), TODAY]
     assert isinstance(counted, int)
     assert counted == 2**61
     world.account()

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.test_retention import add_events, count, make_run, make_schedule, put
 
-from horarium.core.document.event import EventType
+from horarium.core.document.states import EventType
 from horarium.features.runs.retention_rows import Found, Swept
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.write_rows import NewRevision, insert_revision, planning_hash

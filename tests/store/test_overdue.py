@@ -7,12 +7,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from store.rows import NOW, add_run
 
-from horarium.core.document.event import RunEventType
-from horarium.core.document.states import FINAL, RunState
+from horarium.core.document.states import FINAL, RunEventType, RunState
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import UnwantedTask
 from horarium.features.runs import work_rows as store
-from horarium.features.runs.event_rows import add_event
+from horarium.features.runs.update_rows import add_event
 from horarium.instant import SECOND
 from horarium.platform.database import Database
 from horarium.platform.database.tables import approvals, run_events

@@ -11,9 +11,8 @@ from sqlalchemy import Connection, event
 
 from horarium.core.document.assignee import Assignee, AssigneeType
 from horarium.core.document.effective_policies import PolicyOrigin
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.approval import UNASKED, ApprovalMode, ApprovalPolicy, FailurePolicy, RetryPolicy
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import UNASKED, FailurePolicy, RetryPolicy
 from horarium.features.agents.policy_rows import PolicyQuestion, effective_for, take_turns
 from horarium.features.agents.rows import AGENTS, ASSIGNMENTS, TEAMS, NamedDocuments
 from horarium.platform.database import Database

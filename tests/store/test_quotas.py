@@ -12,13 +12,13 @@ from engine.builders import START, World, new_schedule
 from sqlalchemy import Connection
 
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import End
+from horarium.core.lifecycle.outcome import End
 from horarium.core.policy.limits import NamespaceUsage, Quota, Quotas
 from horarium.features.runs.transition_rows import change_runs
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.write_rows import insert_schedule
-from horarium.features.tenants import quota_rows
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import MINUTE, SECOND
 from horarium.platform.database import Database, bytes_stored, limits
 from horarium.platform.database.bytes_stored import BEGIN, CountPosition
@@ -27,7 +27,7 @@ from horarium.platform.database.tables import metadata, namespaces
 
 
 def add(database: Database, **growth: Any) -> None:
-    database.write(lambda c: quota_rows.add_growth(c, {"default": quota_rows.Growth(**growth)}, START))
+    database.write(lambda c: tenant_rows.add_growth(c, {"default": tenant_rows.Growth(**growth)}, START))
 
 
 def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
@@ -48,7 +48,7 @@ def test_what_two_processes_bear_is_one_sum(database: Database) -> None:
 
 def test_clocks_of_which_one_is_behind_do_not_wipe_out_each_others_births(database: Database) -> None:
     def add_at(now: int) -> None:
-        database.write(lambda c: quota_rows.add_growth(c, {"default": quota_rows.Growth(births=4)}, now))
+        database.write(lambda c: tenant_rows.add_growth(c, {"default": tenant_rows.Growth(births=4)}, now))
 
     def left(now: int) -> int:
         book = QuotaBook(Quotas(runs_per_minute=10))
@@ -88,7 +88,7 @@ def test_open_runs_are_counted_once_and_then_only_near_the_limit(database: Datab
 def test_what_lies_far_beyond_a_limit_is_not_counted_each_time(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("horarium.features.tenants.quota_rows._COUNTED_A_SECOND", 1)
+    monkeypatch.setattr("horarium.features.tenants.rows._COUNTED_A_SECOND", 1)
     world, book = World(database), QuotaBook(Quotas(open_runs=1, runs_per_minute=None))
     for number in range(3):
         world.add(f"s{number}")

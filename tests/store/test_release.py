@@ -12,9 +12,9 @@ from endings import end_run
 from engine.builders import World, multiply
 from sqlalchemy import event
 
-from horarium.core.decision.changes import plan_release
+from horarium.core.decision.decide import plan_release
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import End
+from horarium.core.lifecycle.outcome import End
 from horarium.features.runs import release_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import DAY, MINUTE

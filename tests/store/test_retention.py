@@ -9,8 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.decision.record import NewEvent
-from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.core.document.states import FINAL, Position, RunState, Status
+from horarium.core.document.states import FINAL, MAX_RUNS_EXHAUSTED, EventType, Position, RunState, Status
 from horarium.features.history import rows as history
 from horarium.features.history.rows import append
 from horarium.features.runs import retention_rows
@@ -18,7 +17,7 @@ from horarium.features.runs.retention_rows import LIFECYCLE, Found, Swept
 from horarium.features.schedules.write_rows import Attribute, NewRevision, NewSchedule, insert_schedule
 from horarium.instant import DAY, HOUR
 from horarium.platform.database import Database
-from horarium.platform.database.counters import schedule_owner
+from horarium.platform.database.statements import schedule_owner
 from horarium.platform.database.tables import (
     approval_votes,
     approvals,

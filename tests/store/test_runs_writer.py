@@ -11,10 +11,12 @@ from engine.builders import World
 from store.rows import NOW, add_run, run_row
 
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import (
+from horarium.core.lifecycle.outcome import (
+    Accepted,
     Block,
     Change,
     End,
+    Finished,
     GivenBack,
     LaunchAnswered,
     Nothing,
@@ -23,10 +25,11 @@ from horarium.core.lifecycle.event import (
     Reported,
     ReportedState,
     RetryLater,
+    RunFailed,
+    Unknown,
     UsedResources,
     WaitForTarget,
 )
-from horarium.core.lifecycle.outcome import Accepted, Finished, RunFailed, Unknown
 from horarium.errors import InvalidTransition
 from horarium.features.runs.transition_rows import ReportedEvent, change_runs, record_event, record_events
 from horarium.features.schedules.due_rows import Plannings

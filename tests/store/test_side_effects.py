@@ -9,7 +9,7 @@ from engine.builders import START, World
 
 from horarium.features.runs.end_rows import new_ids
 from horarium.instant import DAY, MINUTE
-from horarium.platform.database import Database, counters
+from horarium.platform.database import Database, statements
 
 TODAY = START // DAY
 ASSIGNED = {"assignee_type": "agent", "assignee_id": "ada"}
@@ -40,7 +40,7 @@ def test_births_are_counted_where_somebody_counts_them(database: Database) -> No
         **ASSIGNED,
     )
     fire(world, 2)
-    own, theirs = counters.schedule_owner(uid), counters.assignee_owner("default", "ada")
+    own, theirs = statements.schedule_owner(uid), statements.assignee_owner("default", "ada")
     assert world.counters() == {
         ("spent", own, TODAY): 3_000_000,
         ("spent", theirs, TODAY): 3_000_000,
@@ -81,7 +81,7 @@ def test_the_active_run_makes_room_in_the_same_transaction(database: Database) -
     world = World(database)
     uid = world.add(overlap_policy="terminate_other", concurrency_key="k")
     fire(world)
-    claimed = world.write(lambda c: counters.lock_counters(c, [("key", "key:default k", 0)]))
+    claimed = world.write(lambda c: statements.lock_counters(c, [("key", "key:default k", 0)]))
     assert list(claimed.values()) == [1]
     fire(world)
     old, new = world.runs(uid)

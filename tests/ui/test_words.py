@@ -6,7 +6,7 @@ import re
 
 from app_build import UI
 
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 
 
 def test_the_fields_of_each_kind_of_action_are_those_that_the_service_declares() -> None:

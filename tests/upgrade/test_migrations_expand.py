@@ -98,7 +98,7 @@ _KNOWN = """
 import json
 from horarium.platform.database.tables import metadata
 from horarium.core.audit_entries import Act
-from horarium.core.document.event import EventType, NoticeType, RunEventType
+from horarium.core.document.states import EventType, NoticeType, RunEventType
 from horarium.core.document.states import Status
 from horarium.core.document.states import Reason
 from horarium.core.document.states import Delivery, Origin, RunState

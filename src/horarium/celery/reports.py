@@ -26,8 +26,8 @@ from typing import Any
 from uuid import UUID
 
 from horarium.core.document.json_values import checked_object
-from horarium.core.policy.names import MAX_TEXT_LENGTH, PolicyError
-from horarium.core.policy.retry import NOT_REGISTERED, TIME_LIMITS
+from horarium.core.policy.approval import NOT_REGISTERED, TIME_LIMITS
+from horarium.core.policy.queue import MAX_TEXT_LENGTH, PolicyError
 from horarium.platform.job import RunHeader
 
 MAX_RESULT_BYTES = 262_144

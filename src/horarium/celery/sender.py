@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 from horarium.celery.spool import Spool, log
 from horarium.celery.spool_file import Destination, SpoolFile
-from horarium.core.policy.retry import backoff, unit_hash
+from horarium.core.policy.approval import backoff, unit_hash
 from horarium.features.runs.model import MAX_REPORTS, RunReportOutcome
 from horarium.platform.client.errors import ClientError, RateLimited, ServerUnavailable
 from horarium.platform.clock import Clock

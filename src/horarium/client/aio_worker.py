@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from horarium.client.job import NO_HANDLER, Handler, LeasedRun, call_handler, is_async
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.runs.calls import RunCalls
 from horarium.features.runs.model import ClaimedRun, RunReported
@@ -50,7 +50,7 @@ _PATIENCE = Retries(attempts=20, base_ms=500, max_ms=10_000)
 _log = logging.getLogger("horarium.worker")
 
 
-class CallSender(Protocol):
+class Sender(Protocol):
     """An AsyncClient or an equivalent."""
 
     async def send(self, call: Call[T]) -> T: ...
@@ -66,7 +66,7 @@ class AsyncWorker:
 
     def __init__(
         self,
-        client: CallSender,
+        client: Sender,
         queues: Sequence[str],
         handlers: Mapping[str, Handler] | None = None,
         *,

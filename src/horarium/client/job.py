@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.errors import InvalidDefinition
 from horarium.features.runs.calls import RunCalls
 from horarium.features.runs.model import ClaimedRun, RunLogsKept, RunReported

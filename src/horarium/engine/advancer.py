@@ -21,16 +21,15 @@ from structlog.typing import FilteringBoundLogger
 from horarium.core.decision.advance import first_failure, is_over, results_at_end, run_end
 from horarium.core.document.definition import RunDefinition
 from horarium.core.document.json_values import Json
-from horarium.core.document.kinds import SHIPPED, WORKFLOW, Kinds
+from horarium.core.document.reader import SHIPPED, WORKFLOW, Kinds
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import WaitForTarget, WorkflowEnded
 from horarium.core.lifecycle.live_run import Rules
+from horarium.core.lifecycle.outcome import WaitForTarget, WorkflowEnded
+from horarium.core.policy.approval import UNASKED
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import UNASKED
 from horarium.engine.step_drafts import Parent, TooMuchAtOnce, asked_version
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.features.runs import step_rows
-from horarium.features.runs.claim_rows import ReadyTarget
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.step_rows import NodeOf, StepChange
 from horarium.features.runs.transition_rows import (
@@ -44,7 +43,7 @@ from horarium.features.runs.transition_rows import (
     settled,
 )
 from horarium.features.runs.update_rows import write_changes
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
@@ -52,9 +51,8 @@ from horarium.instant import SECOND, Instant
 from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
-from horarium.platform.database.columns import from_text, to_text
 from horarium.platform.database.errors import is_fault_of_a_row
-from horarium.platform.database.statements import RowUpdate
+from horarium.platform.database.statements import RowUpdate, from_text, to_text
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wakeups import READY
 

@@ -25,7 +25,7 @@ from horarium.core.decision.presence import SILENT_AFTER_SECONDS, silent_seconds
 from horarium.core.document.definition import agent_in, connection_in
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import AgentPlaces
-from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget
 from horarium.instant import Instant
 from horarium.launchers.registry import read_served
 from horarium.platform.database import Connection, Database

@@ -29,7 +29,7 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.decision.health import HealthReport, judge, must_be_told
 from horarium.core.decision.presence import BEAT_SECONDS
-from horarium.core.document.event import NoticeType
+from horarium.core.document.states import NoticeType
 from horarium.core.recurrence.zone import tzdata_version
 from horarium.engine.loop import EngineThreads, Loop, Pulse, live, sleep_until_woken
 from horarium.engine.ticker import Ticker
@@ -46,8 +46,8 @@ from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database, bytes_stored, installation, processes
 from horarium.platform.database.bytes_stored import BEGIN, CountPosition
 from horarium.platform.database.processes import About, Process
-from horarium.platform.database.shared_clock import SharedClock
 from horarium.platform.database.wakeups import DUE
+from horarium.platform.database.wrapper import SharedClock
 
 _FIRST_BEAT_SECONDS = 0.1
 # How often the clock is looked at; a step back by less changes nothing that matters.

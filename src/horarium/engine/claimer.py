@@ -19,13 +19,12 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.document.definition import RunDefinition
 from horarium.core.document.document import run_part_of
-from horarium.core.document.kinds import PROMPT, WORKFLOW
-from horarium.core.lifecycle.event import LaunchAnswered, WaitForTarget
+from horarium.core.document.reader import PROMPT, WORKFLOW
 from horarium.core.lifecycle.live_run import NO_RULES, Rules
-from horarium.core.lifecycle.outcome import Outcome, Refused, ReportTokens, Unreachable
+from horarium.core.lifecycle.outcome import LaunchAnswered, Outcome, Refused, ReportTokens, Unreachable, WaitForTarget
 from horarium.core.lifecycle.react import react
+from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import LaunchRetry
 from horarium.engine import advancer
 from horarium.engine.capacity import (
     Capacity,
@@ -61,11 +60,10 @@ from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.task_rows import AgentPlaces
 from horarium.features.approvals.rows import approved_gates, confided, replies
 from horarium.features.runs import claim_rows
-from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.transition_rows import LogFields, RecordedChange, fields_of_run, read_run_fields
 from horarium.features.runs.update_rows import write_changes
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, RunWork
 from horarium.features.secrets.rows import SecretRow
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant

@@ -20,10 +20,9 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.core.decision.statuses import HealthStatus
-from horarium.core.document.event import FEED_KINDS, NoticeType
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.json_values import unreadable_of
-from horarium.core.document.states import RunState
+from horarium.core.document.states import FEED_KINDS, NoticeType, RunState
 from horarium.engine.loop import EngineThreads
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.history.entry_rows import START, FeedCursor, FeedRow, cursor_text

@@ -17,7 +17,6 @@ from structlog.typing import FilteringBoundLogger
 from horarium.core.decision.facts import Hold
 from horarium.core.lifecycle.outcome import ReportTokens
 from horarium.engine.advancer import Advancer
-from horarium.engine.batch import Tick
 from horarium.engine.chores import COUNT_SECONDS as USAGE_SECONDS
 from horarium.engine.chores import (
     DISPATCHER,
@@ -46,9 +45,9 @@ from horarium.engine.partitions import (
 from horarium.engine.partitions import FIRST_SECONDS as UPKEEP_FIRST_SECONDS
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
 from horarium.engine.retention import RetentionLoop, RetentionOptions
-from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Ticker, TickerOptions
+from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Tick, Ticker, TickerOptions
 from horarium.features.runs.transition_rows import SettledRun
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.launchers.signals import Signals
@@ -56,8 +55,8 @@ from horarium.platform.database import Database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import About
 from horarium.platform.database.schema import newest_revision
-from horarium.platform.database.shared_clock import LOOK_SECONDS, SharedClock
 from horarium.platform.database.wakeups import DUE, PUSHED, READY
+from horarium.platform.database.wrapper import LOOK_SECONDS, SharedClock
 
 # Between two steps of a chore that has more to do: it must never crowd out the tick.
 _CHORE_PAUSE_SECONDS = 0.05

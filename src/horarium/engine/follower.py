@@ -13,12 +13,19 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.document.definition import RunDefinition, connection_in
 from horarium.core.document.document import run_part_of
-from horarium.core.document.kinds import CELERY, PROMPT
+from horarium.core.document.reader import CELERY, PROMPT
 from horarium.core.document.secret_values import Redactor
-from horarium.core.lifecycle.event import CancelledOutside, LaunchAnswered, UnstorableAnswer
-from horarium.core.lifecycle.outcome import Outcome, Refused, StillRunning, without_secrets
+from horarium.core.lifecycle.outcome import (
+    CancelledOutside,
+    LaunchAnswered,
+    Outcome,
+    Refused,
+    StillRunning,
+    UnstorableAnswer,
+    without_secrets,
+)
+from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import LaunchRetry
 from horarium.engine.loop import EngineThreads
 from horarium.engine.requests import build_request, fetch_secrets, find_lines, named_secrets, rules_of
 from horarium.features.agents import task_rows

@@ -17,7 +17,8 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.document.document import run_part_of
 from horarium.core.document.states import RunState, Status
-from horarium.core.lifecycle.event import (
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.lifecycle.outcome import (
     ApprovalExpired,
     CancelledUnstarted,
     DeadlinePassed,
@@ -25,9 +26,8 @@ from horarium.core.lifecycle.event import (
     LostLease,
     WaitedTooLong,
 )
-from horarium.core.lifecycle.live_run import Rules
+from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import LaunchRetry
 from horarium.engine.requests import rules_of
 from horarium.features.cluster import repair_rows
 from horarium.features.cluster.repair_rows import Replanned

@@ -15,17 +15,16 @@ from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from horarium.core.decision.run_policies import assignee_document, terms_of
+from horarium.core.document.checks import SECRET_KINDS, agent_token_name, names_in, opened_value, resolved_value
 from horarium.core.document.definition import Action, RunDefinition, agent_in
-from horarium.core.document.envelope import decode_input
-from horarium.core.document.json_values import Json, unreadable_of
-from horarium.core.document.kinds import PROMPT
+from horarium.core.document.json_values import Json, decode_input, unreadable_of
+from horarium.core.document.reader import PROMPT
 from horarium.core.document.secret_values import may_go_to, not_allowed
-from horarium.core.document.secrets import SECRET_KINDS, agent_token_name, names_in, opened_value, resolved_value
 from horarium.core.document.states import Delivery, Origin, delivery_key, instance_id, occurrence_key, step_key
 from horarium.core.lifecycle.live_run import NO_RULES, Rules, rules_for
 from horarium.core.lifecycle.outcome import Refused, ReportTokens
+from horarium.core.policy.approval import UNASKED, LaunchRetry
 from horarium.core.policy.queue import inputs_for
-from horarium.core.policy.retry import UNASKED, LaunchRetry
 from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_agents
 from horarium.features.runs.work_rows import RunWork

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 
 from horarium.core.decision.advance import CONTRACT_VIOLATED, StepBirth, StepSkip
 from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.checks import SECRET_KEY
 from horarium.core.document.definition import Action, Definition, of_worker
 from horarium.core.document.effective_policies import Effective, PolicyOrigin, effective_text
 from horarium.core.document.json_values import MAX_BYTES, DocumentProblems, Json, check_storable
-from horarium.core.document.kinds import WORKFLOW, Kinds
 from horarium.core.document.nodes import NothingFound, UnusableInput, render_step, step_input
+from horarium.core.document.reader import WORKFLOW, Kinds
 from horarium.core.document.rendering import RunFacts, ScheduleName
-from horarium.core.document.secrets import SECRET_KEY
 from horarium.core.document.states import RunState
 from horarium.core.document.stored_workflow import MAX_DEPTH
 from horarium.core.document.text_template import TemplateError
@@ -37,7 +37,7 @@ from horarium.errors import HorariumError
 from horarium.features.agents.policy_rows import PolicyQuestion
 from horarium.features.runs.step_rows import Advancing, NewStep
 from horarium.instant import to_rfc3339
-from horarium.platform.database.columns import event_text, from_text, to_text
+from horarium.platform.database.statements import event_text, from_text, to_text
 from horarium.platform.ids import id_text, new_id
 
 MAX_STEPS = 5_000

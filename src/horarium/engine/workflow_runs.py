@@ -14,16 +14,14 @@ from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
 from horarium.core.document.effective_policies import Effective, read_effective
-from horarium.core.document.envelope import decode_input
-from horarium.core.document.json_values import MAX_BYTES, Json
-from horarium.core.document.kinds import Kinds
+from horarium.core.document.json_values import MAX_BYTES, Json, decode_input
 from horarium.core.document.nodes import results_read
+from horarium.core.document.reader import Kinds
 from horarium.core.document.states import FINAL, RunState
 from horarium.core.document.workflow_steps import CompiledWorkflow
-from horarium.core.lifecycle.event import UsedResources
+from horarium.core.lifecycle.outcome import UsedResources
 from horarium.core.policy.limits import LimitUsage, RunLimits, credits_of, exceeded_limit
-from horarium.core.policy.names import MAX_LONG
-from horarium.core.policy.queue import inputs_for
+from horarium.core.policy.queue import MAX_LONG, inputs_for
 from horarium.engine import step_drafts
 from horarium.engine.step_drafts import Parent, StepInputs
 from horarium.features.agents.policy_rows import NO_CAPS, PolicyQuestion, effective_for, take_turns, teams_among
@@ -31,12 +29,12 @@ from horarium.features.runs import definition_rows, end_rows
 from horarium.features.runs import step_rows as run_step_rows
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.step_rows import NOTHING_USED, Advancing, NewStep, NodeOf, StepChange
-from horarium.features.tenants import quota_rows
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
 from horarium.platform.database import Connection
-from horarium.platform.database.columns import from_text, to_text
+from horarium.platform.database.statements import from_text, to_text
 
 # Each is a megabyte at most, and so is what a step may be given.
 _FEW_RESULTS = 8
@@ -165,7 +163,7 @@ class Workflows:
         if made:
             run_step_rows.insert(connection, made, now)
             run_step_rows.move(connection, letters)
-            quota_rows.add_growth(connection, _growth(made), now)
+            tenant_rows.add_growth(connection, _growth(made), now)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────
 
@@ -189,7 +187,7 @@ class Workflows:
         for how in Stop:
             stopped = [each.run_id for each in moving if each.plan is not None and each.plan.stop is how]
             end_rows.stop_steps(connection, stopped, now, at_once=how is Stop.END)
-        quota_rows.add_growth(connection, _growth(made, texts), now)
+        tenant_rows.add_growth(connection, _growth(made, texts), now)
 
     def _make(
         self, connection: Connection, moving: Sequence[_Moving]
@@ -351,14 +349,14 @@ def facts_of_run(parent: Parent, used: UsedResources) -> WorkflowRunFacts:
 
 def _growth(
     made: Sequence[NewStep], texts: Mapping[bytes, Mapping[str, Json]] = MappingProxyType({})
-) -> dict[str, quota_rows.Growth]:
+) -> dict[str, tenant_rows.Growth]:
     """A step is a birth as any other, and brings what it is given and what was rendered for it."""
     births = Counter(step.namespace for step in made)
     sizes: Counter[str] = Counter()
     for step in made:
         rendered = texts.get(step.run_id, step_drafts.NO_TEXTS)
         sizes[step.namespace] += len(step.inputs or "") + sum(len(to_text(each)) for each in rendered.values())
-    return {name: quota_rows.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
+    return {name: tenant_rows.Growth(births=count, bytes=sizes[name]) for name, count in births.items()}
 
 
 def version_of(run: Advancing) -> WorkflowVersion:

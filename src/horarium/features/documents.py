@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from horarium.core.document.json_values import DocumentProblems, UnreadableEntry, check_storable
-from horarium.core.policy.names import PolicyError, checked_id
+from horarium.core.policy.queue import PolicyError, checked_id
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.agents.definition import DocumentShape
 from horarium.features.agents.rows import NamedDocument, NamedDocuments
 from horarium.features.resources import Resources
-from horarium.features.schedules.drafts import hold_namespace, require_namespace
-from horarium.features.tenants.quotas import check_bytes, check_rows
+from horarium.features.schedules.drafts import check_bytes, check_rows, hold_namespace, require_namespace
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection, limits

@@ -12,11 +12,11 @@ from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
 from horarium.core.document.assignee import Assignee, AssigneeType, workers_of
 from horarium.core.document.definition import Action, Definition
 from horarium.core.document.document import Defaults, from_canonical
-from horarium.core.document.kinds import PROMPT, SHIPPED, Kinds
 from horarium.core.document.planning import Planning
+from horarium.core.document.reader import PROMPT, SHIPPED, Kinds
 from horarium.core.document.states import Reason
 from horarium.core.lifecycle.outcome import ReportTokens
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.core.policy.queue import parse_catchup_policy as parse_catchup
 from horarium.core.policy.queue import parse_overlap_policy as parse_overlap
 from horarium.errors import InvalidDefinition
@@ -26,7 +26,7 @@ from horarium.features.runs.definition_rows import Definitions
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.registry import Registry, Served, read_served

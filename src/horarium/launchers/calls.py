@@ -24,9 +24,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from horarium.core.document.json_values import Json
 from horarium.core.lifecycle.outcome import Finished
+from horarium.core.policy.approval import RetryCause
 from horarium.core.policy.limits import millionths
-from horarium.core.policy.names import MAX_LONG, PolicyError, whole_or_none
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.queue import MAX_LONG, PolicyError, whole_or_none
 from horarium.launchers.payload import MAX_ERROR_CHARACTERS, NotJson, clean_text, keep
 from horarium.platform.job import Job, keep_output
 from horarium.platform.run_log import MAX_LINE, Sink, Stream

@@ -26,7 +26,7 @@ from subprocess import PIPE
 from typing import assert_never
 
 from horarium.audience import USUAL, Audience
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.document.checks import MAX_COMMAND_ARGUMENTS
 from horarium.core.document.json_values import Json
 from horarium.core.lifecycle.outcome import (
@@ -38,11 +38,20 @@ from horarium.core.lifecycle.outcome import (
     RunTimedOut,
     Unreachable,
 )
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.instant import to_rfc3339
-from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import MAX_RESULT_BYTES, clean_text, read
+from horarium.launchers.payload import (
+    MAX_RESULT_BYTES,
+    CancelRequested,
+    Cleared,
+    DeadlinePassed,
+    WorkEnded,
+    clean_text,
+    preflight,
+    read,
+    run_within,
+)
 from horarium.platform.clock import Clock
 from horarium.platform.run_log import RunLog, Stream
 
@@ -116,7 +125,7 @@ class _Conversation(asyncio.SubprocessProtocol):
 
 
 class CommandLauncher(Launcher):
-    declares = kinds.COMMAND
+    declares = reader.COMMAND
     kind = declares.name
     honours_key = False
     concurrency = CONCURRENCY

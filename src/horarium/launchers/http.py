@@ -34,7 +34,7 @@ import httpx
 from standardwebhooks import Webhook
 
 from horarium.audience import USUAL, Audience
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.document.json_values import Json
 from horarium.core.lifecycle.outcome import (
     Accepted,
@@ -48,12 +48,22 @@ from horarium.core.lifecycle.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.instant import SECOND, Instant, from_datetime, to_datetime
-from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.exchange import ConnectionLost, Dialler, Exchange, HttpResponse, InvalidRequest, TargetForbidden
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import MAX_RESULT_BYTES, NotJson, clean_text, read
+from horarium.launchers.payload import (
+    MAX_RESULT_BYTES,
+    CancelRequested,
+    Cleared,
+    DeadlinePassed,
+    NotJson,
+    WorkEnded,
+    clean_text,
+    preflight,
+    read,
+    run_within,
+)
 from horarium.launchers.requests import STRUCTURED, BadAction, Outbox, Outgoing, binary_headers, event_body, header_text
 from horarium.launchers.ssrf import AddressGuard
 from horarium.platform.clock import Clock
@@ -156,7 +166,7 @@ _DEFAULTS = {"accept": "*/*", "user-agent": "horarium"}
 
 
 class HttpLauncher(Launcher):
-    declares = kinds.HTTP
+    declares = reader.HTTP
     kind = declares.name
     honours_key = False
     concurrency = None

@@ -15,7 +15,7 @@ from horarium.core.decision.run_policies import Terms
 from horarium.core.document.assignee import AgentContext, AgentProtocol
 from horarium.core.document.definition import Action
 from horarium.core.document.json_values import Json
-from horarium.core.document.kinds import Kind
+from horarium.core.document.reader import Kind
 from horarium.core.lifecycle.outcome import Outcome, StillRunning, Unknown
 from horarium.instant import SECOND, Instant
 from horarium.platform.clock import Clock

@@ -6,16 +6,16 @@ nothing outside is touched, a launch is a change of that row and may happen in t
 
 from __future__ import annotations
 
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.document.definition import DEFAULT_QUEUE
 from horarium.core.lifecycle.outcome import Accepted, Outcome
-from horarium.launchers.bounds import Cleared, preflight
 from horarium.launchers.launcher import Launcher, LaunchRequest
+from horarium.launchers.payload import Cleared, preflight
 from horarium.platform.clock import Clock
 
 
 class PullLauncher(Launcher):
-    declares = kinds.PULL
+    declares = reader.PULL
     kind = declares.name
     honours_key = True
     concurrency = None

@@ -19,9 +19,8 @@ from typing import assert_never
 import orjson
 
 from horarium.audience import USUAL, Audience
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.lifecycle.outcome import Busy, Outcome, Refused, RunCancelled, RunFailed, RunTimedOut, Unreachable
-from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.calls import (
     Called,
     ChildProcess,
@@ -34,7 +33,15 @@ from horarium.launchers.calls import (
     start_thread,
 )
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import clean_text
+from horarium.launchers.payload import (
+    CancelRequested,
+    Cleared,
+    DeadlinePassed,
+    WorkEnded,
+    clean_text,
+    preflight,
+    run_within,
+)
 from horarium.launchers.tasks import Task, TaskRegistry, job_of
 from horarium.platform import job as job_context
 from horarium.platform.clock import Clock
@@ -48,7 +55,7 @@ GRACE_SECONDS = 1.0
 
 
 class PythonLauncher(Launcher):
-    declares = kinds.PYTHON
+    declares = reader.PYTHON
     kind = declares.name
     honours_key = False
     can_poll = False

@@ -21,8 +21,8 @@ from horarium.core.lifecycle.outcome import (
     StillRunning,
     Unreachable,
 )
-from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.launcher import Launcher, LaunchRequest
+from horarium.launchers.payload import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.platform.clock import Clock
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]

@@ -21,7 +21,7 @@ from horarium.audience import EVERYBODY, Audience, parse_audience
 from horarium.core.document.definition import DEFAULT_QUEUE, Action
 from horarium.core.document.field import message_of
 from horarium.core.document.json_values import is_storable
-from horarium.core.document.kinds import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
+from horarium.core.document.reader import PULL, PYTHON, SHIPPED, WORKFLOW, Kind, Kinds
 from horarium.core.lifecycle.outcome import Outcome, Refused, Unknown, Unreachable
 from horarium.errors import InvalidDefinition
 from horarium.launchers.launcher import Launcher, LaunchRequest

@@ -19,9 +19,8 @@ from msgspec import Meta, Struct
 
 from horarium.core.document.calendar import CalendarKind
 from horarium.core.document.json_values import check_text
-from horarium.core.lifecycle.event import ReportedState
-from horarium.core.policy.names import PolicyError, parse_name
-from horarium.core.policy.queue import OVERLAP_ALIASES, OverlapPolicy
+from horarium.core.lifecycle.outcome import ReportedState
+from horarium.core.policy.queue import OVERLAP_ALIASES, OverlapPolicy, PolicyError, parse_name
 from horarium.core.policy.votes import DECISION_ALIASES, Decision
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import from_rfc3339, to_datetime

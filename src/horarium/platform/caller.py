@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
 
-from horarium.core.decision.changes import MOST_AT_ONCE, must_be_confirmed
+from horarium.core.decision.decide import MOST_AT_ONCE, must_be_confirmed
 from horarium.core.document.assignee import AssigneeType
-from horarium.core.document.event import CommandContext
+from horarium.core.document.states import CommandContext
 from horarium.core.policy.approval import NO_SKIPPING, Skipping
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant

@@ -1,8 +1,6 @@
-"""Declaration of a kind of action: the public path of `horarium.core.document.kinds`."""
+"""Declaration of a kind of action: the public path of `horarium.core.document.reader`."""
 
-from horarium.core.document.kinds import (
-    Kind,
-)
+from horarium.core.document.reader import Kind
 
 __all__ = [
     "Kind",

@@ -42,15 +42,14 @@ from horarium.features.workflows import routes as workflow_routes
 from horarium.platform.http import documentation, interface
 from horarium.platform.http.audited import Refusals, on_counted_refusal
 from horarium.platform.http.authentication import Authenticator
-from horarium.platform.http.bodies import SHARED_BYTES, BodyBudget
 from horarium.platform.http.browser_sessions import SessionCookies
 from horarium.platform.http.connections import FailedLogins, check_base
 from horarium.platform.http.interface import UiFiles
+from horarium.platform.http.limits import SHARED_BYTES, BodyBudget, Turns, turn_limits
 from horarium.platform.http.middleware import RequestMiddleware, Shortages
 from horarium.platform.http.openapi import Api
 from horarium.platform.http.responses import Reply, on_bad_parameters, on_routing, telling_error
 from horarium.platform.http.routing import OPERATIONS, Routes
-from horarium.platform.http.turns import Turns, turn_limits
 
 
 @dataclass(frozen=True, slots=True)

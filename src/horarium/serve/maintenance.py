@@ -24,7 +24,7 @@ from horarium.core.audit_entries import Act
 from horarium.core.decision.facts import Decision, Fire, Hold, Missed, Skip
 from horarium.core.decision.presence import GONE_AFTER_SECONDS, silent_seconds
 from horarium.core.document.states import Origin, Reason, instance_id
-from horarium.engine.batch import Decided
+from horarium.engine.ticker import Decided
 from horarium.errors import HorariumError
 from horarium.features.secrets.rows import Resealed, reseal_all
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339

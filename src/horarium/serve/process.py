@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 
 from horarium.engine.loop import settle_in
 from horarium.errors import HorariumError
-from horarium.platform.database.shared_clock import LOOK_SECONDS, SharedClock
+from horarium.platform.database.wrapper import LOOK_SECONDS, SharedClock
 from horarium.platform.http.middleware import Shortages
 from horarium.platform.settings import Settings
 from horarium.serve.asgi import HostCheck, LastAnswers, Leaving, MetricsOnly, hosts_of, is_open, port_settings

@@ -18,13 +18,11 @@ from typing import Any, TextIO
 from fastapi import FastAPI
 
 from horarium.core.document.document import from_canonical
-from horarium.core.document.kinds import PROMPT
+from horarium.core.document.reader import PROMPT
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import End, RetryLater
-from horarium.core.lifecycle.outcome import ReportTokens
+from horarium.core.lifecycle.outcome import End, ReportTokens, RetryLater
 from horarium.core.policy.limits import Quota, Quotas, RunLimits
 from horarium.core.policy.limits import parse_amount as amount
-from horarium.engine.batch import Tick
 from horarium.engine.capacity import Limits
 from horarium.engine.claimer import DispatcherOptions
 from horarium.engine.deliverer import Deliverer, DelivererOptions
@@ -32,7 +30,7 @@ from horarium.engine.engine import Engine, EngineOptions
 from horarium.engine.janitor import JanitorResult
 from horarium.engine.partitions import UpkeepResult
 from horarium.engine.retention import RetentionOptions
-from horarium.engine.ticker import TickerOptions
+from horarium.engine.ticker import Tick, TickerOptions
 from horarium.features.bundles.registrations import Registered, namespaces_of_app, register
 from horarium.features.bundles.values import fingerprint
 from horarium.features.resources import Damages, Resources
@@ -40,7 +38,7 @@ from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.transition_rows import SettledRun, fields_of_run
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.tenants import rows as tenant_rows
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import SECOND, Instant
 from horarium.launchers.a2a.client import A2AClient
 from horarium.launchers.a2a.connections import Cards
@@ -56,7 +54,7 @@ from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import About
 from horarium.platform.database.schema import DEFAULT_NAMESPACE, Fit, check_schema, migrate, newest_revision
-from horarium.platform.database.shared_clock import SharedClock
+from horarium.platform.database.wrapper import SharedClock
 from horarium.platform.errors import OperationError, QuotaExceeded
 from horarium.platform.ids import id_text, new_id
 from horarium.platform.settings import Settings, origins, unknown_variables

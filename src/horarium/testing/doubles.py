@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from horarium.core.document.kinds import PYTHON, SHIPPED
+from horarium.core.document.reader import PYTHON, SHIPPED
 from horarium.core.lifecycle.outcome import Outcome
 from horarium.instant import SECOND, Instant, from_datetime, from_rfc3339, to_rfc3339
 from horarium.launchers.launcher import Launcher, LaunchRequest

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horarium.platform.http.bodies import BodiesFull, BodyBudget, RequestBody
+from horarium.platform.http.limits import BodiesFull, BodyBudget, RequestBody
 
 
 def test_a_budget_that_is_used_up_gives_nothing() -> None:

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from horarium.platform.http import turns as module
-from horarium.platform.http.turns import TooManyRequests, TurnLimits, Turns, Who, turn_limits
+from horarium.platform.http import limits as module
+from horarium.platform.http.limits import TooManyRequests, TurnLimits, Turns, Who, turn_limits
 
 LIMITS = TurnLimits(all=4, of_token=2, of_namespace=3)
 

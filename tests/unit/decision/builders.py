@@ -12,8 +12,8 @@ from decimal import Decimal
 from itertools import takewhile
 from typing import Any, assert_never
 
-from horarium.core.decision import changes
-from horarium.core.decision.changes import ActiveRun, BufferedRun, plan_release
+from horarium.core.decision import decide
+from horarium.core.decision.decide import ActiveRun, BufferedRun, plan_release
 from horarium.core.decision.facts import (
     NO_FACTS,
     Decision,
@@ -163,7 +163,7 @@ class World:
         keep_alive: bool = True,
     ) -> None:
         self.planning, self.now, self.duration, self.limit = planning, start, duration, limit
-        self.position = changes.begin_position(planning, UID, now=start)
+        self.position = decide.begin_position(planning, UID, now=start)
         self.keep_alive = keep_alive
         self.alive_since: Instant | None = start if keep_alive else None
         self.runs: dict[str, SimRun] = {}
@@ -258,19 +258,19 @@ class World:
     # ── what people do ───────────────────────────────────────────────────────────────────────────
 
     def pause(self) -> None:
-        self._change(changes.pause_position(self.planning, self.position, now=self.now))
+        self._change(decide.pause_position(self.planning, self.position, now=self.now))
 
     def resume(self) -> None:
-        self._change(changes.resume_position(self.planning, UID, self.position, now=self.now))
+        self._change(decide.resume_position(self.planning, UID, self.position, now=self.now))
         self.eras.append(Era(self.planning.spec, self.position.decided_until, self.position.decided_until))
 
     def edit(self, new: Planning, *, spec_changed: bool = True) -> None:
         old, self.planning = self.planning, new
-        self._change(changes.edit_position(old, new, UID, self.position, now=self.now, spec_changed=spec_changed))
+        self._change(decide.edit_position(old, new, UID, self.position, now=self.now, spec_changed=spec_changed))
         if spec_changed:
             self.eras.append(Era(new.spec, self.position.decided_until, self.position.decided_until))
 
-    def _change(self, change: changes.PositionEdit) -> None:
+    def _change(self, change: decide.PositionEdit) -> None:
         was_active = self.position.status is Status.ACTIVE
         self.position = change.position
         if change.superseded is not None:

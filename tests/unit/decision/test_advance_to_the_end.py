@@ -13,7 +13,7 @@ from horarium.core.decision.advance import Advance, ResultsNeeded, StepFact, Wor
 from horarium.core.document.states import RunState
 from horarium.core.document.workflow import Edge, Node, WorkflowDefinition
 from horarium.core.document.workflow_steps import CompiledWorkflow
-from horarium.core.policy.retry import FailureMode, FailurePolicy
+from horarium.core.policy.approval import FailureMode, FailurePolicy
 
 CONDITION = compile_condition({"/result": {"eq": "yes"}})
 ENDS = (S.SUCCEEDED, S.SUCCEEDED, S.SUCCEEDED, S.FAILED, S.REJECTED, S.UNKNOWN, S.CANCELLED)

@@ -22,10 +22,9 @@ from horarium.core.document.assignee import Assignee, AssigneeType, TeamDefiniti
 from horarium.core.document.effective_policies import Effective
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import Reason
-from horarium.core.policy.approval import ApprovalPolicy
+from horarium.core.policy.approval import ApprovalPolicy, RetryPolicy
 from horarium.core.policy.limits import Budget, RunLimits
 from horarium.core.policy.queue import Overlap, OverlapPolicy, QueuePolicy
-from horarium.core.policy.retry import RetryPolicy
 
 ADA, DESK = Assignee(AssigneeType.AGENT, "ada"), Assignee(AssigneeType.TEAM, "desk")
 ROUND = TeamDefinition("desk", ("ada", "bob"), strategy=TeamStrategy.ROUND_ROBIN)

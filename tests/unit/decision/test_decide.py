@@ -19,7 +19,7 @@ from unit.decision.builders import (
 )
 
 from horarium.condition import compile_condition
-from horarium.core.decision import changes
+from horarium.core.decision import decide as decision_decide
 from horarium.core.decision.decide import covering, decide, decide_trigger, key_is_free, plan_backfill
 from horarium.core.decision.facts import NO_FACTS, Covers, Facts, Fire, Hold, Missed, RunTally, SharedFacts, Skip
 from horarium.core.decision.guards import guards_for
@@ -198,7 +198,7 @@ def _reason_of(planning: Planning, facts: Facts = NO_FACTS, **rest: Any) -> Reas
 
 def _superseded() -> Reason:
     old, new = make_planning(), make_planning("0 * * * *")
-    change = changes.edit_position(old, new, b"u", make_position(), now=NOON, spec_changed=True)
+    change = decision_decide.edit_position(old, new, b"u", make_position(), now=NOON, spec_changed=True)
     assert change.superseded is not None
     return change.superseded.reason
 

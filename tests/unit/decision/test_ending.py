@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.core.decision.changes import Ending, plan_ending
+from horarium.core.decision.decide import Ending, plan_ending
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import FINAL, RunState, Status
 from horarium.core.recurrence.spec import compile_spec

@@ -9,9 +9,8 @@ import pytest
 
 from horarium.core.decision.facts import Covers, Decision, Fire, Hold, Missed, Skip
 from horarium.core.decision.record import Counts, NewId, ScheduleSubject, ScheduleWrites, record_decisions
-from horarium.core.document.event import CommandContext, EventType
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Origin, Position, Reason, RunState, Status
+from horarium.core.document.states import CommandContext, EventType, Origin, Position, Reason, RunState, Status
 from horarium.core.recurrence.spec import compile_spec
 from horarium.instant import MINUTE, SECOND, from_rfc3339
 

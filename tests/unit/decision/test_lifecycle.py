@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
-from horarium.core.decision.changes import (
+from horarium.core.decision.decide import (
     PositionEdit,
     begin_position,
     delete_position,

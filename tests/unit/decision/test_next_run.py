@@ -11,12 +11,12 @@ import pytest
 from unit.decision.builders import NOON, UID, clock, make_planning, make_position, make_spec
 
 from horarium.condition import compile_condition
-from horarium.core.decision.certainty import is_guarded
 from horarium.core.decision.evaluator import FACTS, Forecaster
 from horarium.core.decision.facts import NO_FACTS, Fact, Facts, OpenRunFacts, RunTimes, SharedFacts
 from horarium.core.decision.forecast import OF_OVERLAP, NextRun
 from horarium.core.decision.guards import GUARDS
-from horarium.core.decision.statuses import Forecast, NoRun
+from horarium.core.decision.predicted_runs import is_guarded
+from horarium.core.decision.record import Forecast, NoRun
 from horarium.core.document import calendar as calendar_module
 from horarium.core.document.calendar import CalendarDefinition, CalendarKind
 from horarium.core.document.planning import Planning

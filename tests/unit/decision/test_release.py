@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from unit.decision.builders import NOON, make_planning
 
-from horarium.core.decision.changes import NO_RELEASE, ActiveRun, BufferedRun, Release, plan_release
+from horarium.core.decision.decide import NO_RELEASE, ActiveRun, BufferedRun, Release, plan_release
 from horarium.core.decision.facts import SharedFacts
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import Status

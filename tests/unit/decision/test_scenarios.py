@@ -16,8 +16,8 @@ from unit.decision.builders import NOON, UID, World, clock, make_planning, make_
 
 from horarium.core.decision.facts import Fire, Skip
 from horarium.core.document.definition import Action
-from horarium.core.document.kinds import SHIPPED
 from horarium.core.document.planning import Planning
+from horarium.core.document.reader import SHIPPED
 from horarium.core.document.states import Status, occurrence_key
 from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy
 from horarium.instant import HOUR, MINUTE, SECOND

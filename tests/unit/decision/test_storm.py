@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from unit.decision.builders import NOON, make_planning, make_position
 
-from horarium.core.decision.changes import (
+from horarium.core.decision.decide import (
     MOST_AT_ONCE,
     due_within_a_minute,
     must_be_confirmed,

@@ -10,7 +10,7 @@ from horarium.core.decision.advance import Advance, ResultsNeeded, SkipReason, S
 from horarium.core.document.states import RunState
 from horarium.core.document.workflow import Edge, Node, WorkflowDefinition
 from horarium.core.document.workflow_steps import CompiledWorkflow
-from horarium.core.policy.retry import FailureMode, FailurePolicy
+from horarium.core.policy.approval import FailureMode, FailurePolicy
 
 IS_YES = {"/result": {"eq": "yes"}}
 ANY: dict[str, Any] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from horarium.core.document.states import FINAL, RunState
-from horarium.core.lifecycle.event import Begin, Block, Change, End, RetryLater
 from horarium.core.lifecycle.live_run import is_left_behind, is_to_be_ended
+from horarium.core.lifecycle.outcome import Begin, Block, Change, End, RetryLater
 
 BY_TARGET = {RunState.SUCCEEDED, RunState.FAILED}
 

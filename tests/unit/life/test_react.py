@@ -8,56 +8,54 @@ from typing import Any, get_args
 
 import pytest
 
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 from horarium.core.document.states import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
-from horarium.core.lifecycle.event import (
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.lifecycle.outcome import (
+    Accepted,
     Admit,
     ApprovalExpired,
     ApprovalGiven,
     ApprovalRefused,
+    Asked,
     Begin,
     Block,
+    Busy,
     CancelledOutside,
     CancelledUnstarted,
     Change,
     DeadlinePassed,
     End,
     Event,
+    Finished,
     GivenBack,
     LaunchAnswered,
     LostLease,
     Nothing,
     NothingCause,
+    Outcome,
     Progress,
+    Refused,
     Reported,
     ReportedState,
     RetryLater,
+    RunCancelled,
+    RunFailed,
+    RunTimedOut,
     TargetAccepted,
     Terminated,
+    Unknown,
+    Unreachable,
     UnstorableAnswer,
     UsedResources,
     WaitedTooLong,
     WaitForTarget,
     WorkflowEnded,
 )
-from horarium.core.lifecycle.live_run import Rules
-from horarium.core.lifecycle.outcome import (
-    Accepted,
-    Asked,
-    Busy,
-    Finished,
-    Outcome,
-    Refused,
-    RunCancelled,
-    RunFailed,
-    RunTimedOut,
-    Unknown,
-    Unreachable,
-)
 from horarium.core.lifecycle.react import BUSY_SECONDS, react
+from horarium.core.policy.approval import UNASKED, LaunchRetry, RetryCause, RetryPolicy
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.retry import UNASKED, LaunchRetry, RetryCause, RetryPolicy
+from horarium.core.policy.queue import PolicyError
 from horarium.errors import InvalidTransition
 from horarium.instant import HOUR, SECOND
 

@@ -21,7 +21,7 @@ from horarium.core.policy.approval import (
     run_needs_approval,
     step_needs_approval,
 )
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.instant import DAY, SECOND
 
 M = ApprovalMode

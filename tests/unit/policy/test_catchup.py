@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.queue import CATCHUP_ALIASES, Catchup, CatchupPolicy, parse_catchup, spread_due
+from horarium.core.policy.queue import CATCHUP_ALIASES, Catchup, CatchupPolicy, PolicyError, parse_catchup, spread_due
 from horarium.instant import SECOND
 
 NOW = 1_700_000_000 * SECOND

@@ -2,8 +2,7 @@
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.retry import (
+from horarium.core.policy.approval import (
     FailureMode,
     FailurePolicy,
     HaltRun,
@@ -12,6 +11,7 @@ from horarium.core.policy.retry import (
     on_step_failure,
     parse_failure_policy,
 )
+from horarium.core.policy.queue import PolicyError
 
 TABLE = [
     (FailurePolicy(FailureMode.ISOLATE), False, SkipDependants()),

@@ -19,7 +19,7 @@ from horarium.core.policy.limits import (
     parse_budget,
     parse_limits,
 )
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 
 
 @pytest.mark.parametrize(

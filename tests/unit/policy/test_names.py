@@ -5,38 +5,38 @@ from enum import StrEnum
 
 import pytest
 
-from horarium.core.policy.approval import APPROVAL_ALIASES, ApprovalMode, parse_approval_mode
-from horarium.core.policy.names import (
+from horarium.core.policy.approval import (
+    APPROVAL_ALIASES,
+    FAILURE_ALIASES,
+    RETRY_ALIASES,
+    ApprovalMode,
+    FailureMode,
+    RetryCause,
+    parse_approval_mode,
+    parse_failure_mode,
+    parse_retry_cause,
+)
+from horarium.core.policy.queue import (
+    CATCHUP_ALIASES,
     MAX_TEXT_LENGTH,
     MAX_WHOLE,
+    OVERLAP_ALIASES,
+    QUEUE_MODE_ALIASES,
+    CatchupPolicy,
+    OverlapPolicy,
     PolicyError,
     flag,
     flag_or_none,
+    parse_catchup_policy,
     parse_name,
+    parse_overlap_policy,
+    parse_queue_mode,
     read_object,
     shown,
     text,
     texts,
     whole_number,
     whole_or_none,
-)
-from horarium.core.policy.queue import (
-    CATCHUP_ALIASES,
-    OVERLAP_ALIASES,
-    QUEUE_MODE_ALIASES,
-    CatchupPolicy,
-    OverlapPolicy,
-    parse_catchup_policy,
-    parse_overlap_policy,
-    parse_queue_mode,
-)
-from horarium.core.policy.retry import (
-    FAILURE_ALIASES,
-    RETRY_ALIASES,
-    FailureMode,
-    RetryCause,
-    parse_failure_mode,
-    parse_retry_cause,
 )
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
 from horarium.core.policy.queue import (
     OVERLAP_ALIASES,
     Buffer,
     Overlap,
     OverlapPolicy,
+    PolicyError,
     Refuse,
     Start,
     decide_overlap,

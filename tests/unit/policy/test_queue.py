@@ -2,8 +2,14 @@
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.queue import MIN_PRIORITY, CatchupPolicy, OverlapPolicy, QueuePolicy, parse_queue_policy
+from horarium.core.policy.queue import (
+    MIN_PRIORITY,
+    CatchupPolicy,
+    OverlapPolicy,
+    PolicyError,
+    QueuePolicy,
+    parse_queue_policy,
+)
 
 
 @pytest.mark.parametrize(

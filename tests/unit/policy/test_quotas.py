@@ -22,7 +22,7 @@ from horarium.core.policy.limits import (
     gap_exceeds,
     room_for_runs,
 )
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 
 NONE = Quotas(None, None, None, None, None)
 SMALL = Quotas(schedules=3, runs_per_minute=10, open_runs=5, bytes_stored=20_000, shortest_gap_seconds=60)

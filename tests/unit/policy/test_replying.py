@@ -13,7 +13,7 @@ from horarium.core.policy.approval import (
     proposed_reply,
     reply_in,
 )
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 
 REFUSED: dict[str, tuple[object, str]] = {
     "nothing": (None, "must be an object with the key reply"),

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.retry import (
+from horarium.core.policy.approval import (
     COUNTS_AS,
     AgentFault,
     GiveUp,
@@ -20,6 +19,7 @@ from horarium.core.policy.retry import (
     parse_retry_policy,
     unit_hash,
 )
+from horarium.core.policy.queue import PolicyError
 from horarium.instant import SECOND
 
 NOW = 1_700_000_000 * SECOND

@@ -2,8 +2,7 @@
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.queue import MAX_ROTATION, inputs_for, parse_rotation, pick_entry
+from horarium.core.policy.queue import MAX_ROTATION, PolicyError, inputs_for, parse_rotation, pick_entry
 
 
 @pytest.mark.parametrize(("length", "index", "position"), [(3, 0, 0), (3, 2, 2), (3, 3, 0), (3, 10**12, 1), (1, 7, 0)])

@@ -245,7 +245,7 @@ def changes(tz: ZoneInfo, first_year: int, last_year: int) -> tuple[Change, ...]
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Placed:
     """Where a wall time lies: `instants` that read so (none, one, two), and where its gap ends."""
 
@@ -253,7 +253,7 @@ class Placed:
     gap_end: int | None
 
 
-@lru_cache(maxsize=400_000)
+@lru_cache(maxsize=30_000)  # the wall times of one comparison; a few hundred thousand would take 200 MB
 def place(tz: ZoneInfo, wall: datetime) -> Placed:
     """PEP 495: fold 0 reads the wall time with the offset before a change, fold 1 with the one after it."""
     early, late = (int(wall.replace(tzinfo=tz, fold=fold).timestamp()) for fold in (0, 1))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from horarium.core.document.secret_values import MAX_HOSTS
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.features.agents.definition import agent_document, parse_agent
 
 

@@ -17,9 +17,8 @@ from horarium.core.document.assignee import (
     parse_team,
     resolve_agent,
 )
-from horarium.core.policy.approval import ApprovalPolicy
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.retry import FailureMode, RetryPolicy
+from horarium.core.policy.approval import ApprovalPolicy, FailureMode, RetryPolicy
+from horarium.core.policy.queue import PolicyError
 
 MEMBERS = ("ada", "bob", "cyd")
 

@@ -10,7 +10,7 @@ from celery.schedules import crontab, schedule
 
 from horarium.compat.celery_beat.entries import BeatEntry, CeleryApp, ClockedSchedule, Every, Foreign, Weight
 from horarium.compat.celery_beat.translation import TranslationOptions, bundle_of, schedule_ids, translate
-from horarium.core.policy.names import MAX_ID
+from horarium.core.policy.queue import MAX_ID
 from horarium.features.bundles.document import read_bundle
 from horarium.instant import DAY, to_rfc3339
 

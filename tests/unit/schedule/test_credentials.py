@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from horarium.core.document.canonical import to_document
+from horarium.core.document.checks import carries_credentials, generated_name, hosts_of, is_generated_for, of_schedule
 from horarium.core.document.definition import Action
 from horarium.core.document.document import parse_definition
-from horarium.core.document.secrets import carries_credentials, generated_name, hosts_of, is_generated_for, of_schedule
-from horarium.core.policy.names import MAX_ID, checked_id
+from horarium.core.policy.queue import MAX_ID, checked_id
 from horarium.instant import from_rfc3339
 
 NOW = from_rfc3339("2026-03-01T00:00:00Z")

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from horarium.core.document.document import changed_fields, from_canonical, merge_patch, parse_definition, to_document
 from horarium.core.document.field import MAX_TIMEOUT_SECONDS, amount, seconds
 from horarium.core.document.json_values import RESERVED
-from horarium.core.policy.approval import ApprovalMode, WhileWaiting
+from horarium.core.policy.approval import ApprovalMode, RetryCause, WhileWaiting
 from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
-from horarium.core.policy.retry import RetryCause
 from horarium.instant import from_rfc3339, to_rfc3339
 
 NOW = from_rfc3339("2026-01-01T00:00:00Z")

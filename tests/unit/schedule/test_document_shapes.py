@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.features.agents.definition import AGENT, ASSIGNMENT, SHAPES, TEAM, DocumentShape
 
 WRITER = {

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from horarium.core.document.effective_policies import Effective, PolicyOrigin, effective_text, read_effective
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.approval import (
+    ApprovalMode,
+    ApprovalPolicy,
+    FailureMode,
+    FailurePolicy,
+    RetryCause,
+    RetryPolicy,
+)
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import FailureMode, FailurePolicy, RetryCause, RetryPolicy
 
 
 def test_nothing_said_is_read_as_nothing_said() -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from horarium.core.document.envelope import FINGERPRINT, MAGIC, decode_input, is_envelope, shown_input
-from horarium.core.document.json_values import DOCUMENT
-from horarium.core.policy.names import PolicyError
+from horarium.core.document.json_values import DOCUMENT, FINGERPRINT, MAGIC, decode_input, is_envelope, shown_input
+from horarium.core.policy.queue import PolicyError
 
 HEAD = MAGIC + FINGERPRINT
 
@@ -185,5 +184,5 @@ def test_the_fingerprint_is_that_of_the_schema() -> None:
 def test_an_input_is_decoded_once_however_often_it_is_asked_for(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     envelope = sealed(b"\x0c" + zigzag(count) + b"\x04\x0e" * count + b"\x00")
     first = decode_input(envelope)
-    monkeypatch.setattr("horarium.core.document.envelope._Datum", None)
+    monkeypatch.setattr("horarium.core.document.json_values._Datum", None)
     assert decode_input({**envelope}) is first

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.core.document.event import (
+from horarium.core.document.states import (
     ADDED_KEYS,
     CONTRACT_KEYS,
+    FINAL,
     LINEAGE_KEYS,
     PAYLOAD_KEYS,
     CommandContext,
     EventType,
     RecordedOutcome,
     RunEventType,
+    RunState,
     final_event,
     make_lineage_payload,
     make_payload,
 )
-from horarium.core.document.states import FINAL, RunState
 
 # From the published contract of the Durable Workflow schedule history.
 PUBLISHED = {

@@ -10,8 +10,8 @@ import pytest
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import parse_definition, to_document
 from horarium.core.document.fields import ScheduleFields
-from horarium.core.document.kinds import schema_of
 from horarium.core.document.places import PARTS, PLACES, other_names
+from horarium.core.document.reader import schema_of
 from horarium.errors import InvalidDefinition
 
 SCHEMAS = {path: place.schema() for path, place in PLACES.items()}

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from horarium.core.document.json_values import OBJECT, checked_object
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 
 
 def nested(depth: int) -> dict[str, object]:

@@ -11,9 +11,9 @@ import pytest
 from horarium.core.document.definition import OTHER_TIMEOUT_SECONDS, Action
 from horarium.core.document.document import UpdateMode, from_canonical, parse_definition, run_part_of, to_document
 from horarium.core.document.field import Field, text_field, whole_field
-from horarium.core.document.kinds import SHIPPED, Kind, Kinds, schema_of
 from horarium.core.document.planning import compile_planning, planning_text
-from horarium.core.policy.names import PolicyError, shown
+from horarium.core.document.reader import SHIPPED, Kind, Kinds, schema_of
+from horarium.core.policy.queue import PolicyError, shown
 from horarium.errors import InvalidDefinition, KindNotAvailable
 
 NOW = 1_770_000_000_000_000

@@ -14,9 +14,8 @@ from horarium.core.document.effective_policies import (
     merge_policies,
     read_effective,
 )
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.approval import UNASKED, ApprovalMode, ApprovalPolicy, FailureMode, FailurePolicy, RetryPolicy
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import UNASKED, FailureMode, FailurePolicy, RetryPolicy
 
 SCHEDULE, ASSIGNMENT, AGENT, WORKFLOW = (
     PolicyOrigin.SCHEDULE,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.policy.names import checked_id
+from horarium.core.policy.queue import checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.definition import MAX_DEPTH
 from horarium.features.bundles.document import Bundle, BundleKind, read_bundle

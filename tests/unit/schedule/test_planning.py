@@ -15,7 +15,6 @@ from horarium.condition import compile_condition
 from horarium.core.document.assignee import Assignee, AssigneeType
 from horarium.core.document.definition import Action, Definition, IntervalText, SpecText
 from horarium.core.document.effective_policies import Effective, effective_text
-from horarium.core.document.kinds import SHIPPED
 from horarium.core.document.planning import (
     FAILING_AFTER_DIGITS,
     FAILING_AFTER_KEY,
@@ -25,12 +24,12 @@ from horarium.core.document.planning import (
     planning_text,
     remembered,
 )
+from horarium.core.document.reader import SHIPPED
 from horarium.core.document.rendering import TemplateUse
 from horarium.core.document.states import Delivery
-from horarium.core.policy.approval import ApprovalPolicy, WhileWaiting
+from horarium.core.policy.approval import ApprovalPolicy, RetryPolicy, WhileWaiting
 from horarium.core.policy.limits import Budget, RunLimits
 from horarium.core.policy.queue import Catchup, CatchupPolicy, Overlap, OverlapPolicy
-from horarium.core.policy.retry import RetryPolicy
 from horarium.core.recurrence.parts import CronSchedule, DstFold, DstGap
 from horarium.core.recurrence.spec import Spec
 from horarium.instant import from_rfc3339

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from itertools import product
 
 import pytest
 
@@ -42,13 +41,14 @@ TABLE = {
 } | dict.fromkeys(FINAL_NAMES.split(), "")
 
 
-@pytest.mark.parametrize(("old", "new"), list(product(RunState, RunState)), ids=lambda state: state.value)
-def test_a_run_moves_only_as_the_table_says(old: RunState, new: RunState) -> None:
-    if new.value in TABLE[old.value].split():
-        check_transition(old, new)
-    else:
-        with pytest.raises(InvalidTransition, match=f"from {old} to {new}"):
+@pytest.mark.parametrize("old", RunState, ids=lambda state: state.value)
+def test_a_run_moves_only_as_the_table_says(old: RunState) -> None:
+    for new in RunState:
+        if new.value in TABLE[old.value].split():
             check_transition(old, new)
+        else:
+            with pytest.raises(InvalidTransition, match=f"from {old} to {new}"):
+                check_transition(old, new)
 
 
 def test_every_state_has_a_row() -> None:

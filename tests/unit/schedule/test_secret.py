@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from horarium.core.document.checks import MAX_NAMES, MAX_REFERENCES, SECRET_KINDS, resolved_value, secret_names
 from horarium.core.document.document import UpdateMode, parse_definition
-from horarium.core.document.kinds import SHIPPED
-from horarium.core.document.secrets import MAX_NAMES, MAX_REFERENCES, SECRET_KINDS, resolved_value, secret_names
+from horarium.core.document.reader import SHIPPED
 from horarium.errors import InvalidDefinition
 from horarium.instant import from_rfc3339
 

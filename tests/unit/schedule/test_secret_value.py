@@ -14,7 +14,7 @@ from horarium.core.document.secret_values import (
     may_go_to,
     not_allowed,
 )
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.launchers.requests import destination_of
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from horarium.core.document.assignee import Assignee, AssigneeType
 from horarium.core.document.definition import MAX_TARGET_LENGTH, Action, agent_in, connection_in, of_worker
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 
 target_of = SHIPPED.target_of
 

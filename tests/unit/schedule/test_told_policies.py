@@ -11,10 +11,9 @@ from horarium.core.decision.run_policies import policies_of
 from horarium.core.document.assignee import Assignee, AssigneeType
 from horarium.core.document.definition import Action, Definition, SpecText
 from horarium.core.document.effective_policies import Effective, PolicyOrigin, effective_text
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy, FailureMode, FailurePolicy, RetryPolicy
 from horarium.core.policy.limits import RunLimits
 from horarium.core.policy.queue import Catchup, CatchupPolicy, OverlapPolicy, QueuePolicy
-from horarium.core.policy.retry import FailureMode, FailurePolicy, RetryPolicy
 
 AGENT = Assignee(AssigneeType.AGENT, "writer")
 

@@ -24,7 +24,7 @@ from horarium.core.document.workflow import (
     template_schedule_id,
     topological_order,
 )
-from horarium.core.policy.retry import RetryCause
+from horarium.core.policy.approval import RetryCause
 from horarium.errors import CycleDetected, InvalidWorkflow
 
 ACTION = {"kind": "http", "url": "https://example.test/hook"}

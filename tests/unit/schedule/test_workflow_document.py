@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.document.kinds import SHIPPED
+from horarium.core.document.reader import SHIPPED
 from horarium.core.document.stored_workflow import (
     MAX_DEPTH,
     NodeOrder,

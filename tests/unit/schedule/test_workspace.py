@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.document.kinds import workspace_of
+from horarium.core.document.reader import workspace_of
 
 ASK = {"kind": "prompt", "prompt": "Report"}
 # fmt: off

@@ -27,7 +27,7 @@ from horarium.compat.celery_beat.translation import (
     translate,
 )
 from horarium.core.document.field import MAX_TIMEOUT_SECONDS
-from horarium.core.policy.names import checked_id
+from horarium.core.policy.queue import checked_id
 from horarium.core.recurrence.zone import load_zone
 from horarium.features.bundles.commands import ask_before_deleting, show_applied
 from horarium.instant import DAY, SECOND, Instant, from_rfc3339

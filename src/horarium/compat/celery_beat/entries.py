@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from horarium.core.policy.names import MAX_WHOLE, PolicyError, shown, whole_number
+from horarium.core.policy.queue import MAX_WHOLE, PolicyError, shown, whole_number
 from horarium.core.recurrence.zone import EARLIEST, LATEST
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.bundles.document import MAX_DOCUMENTS

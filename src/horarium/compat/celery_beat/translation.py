@@ -33,7 +33,7 @@ from horarium.core.document.calendar import CalendarDefinition, local_date, to_d
 from horarium.core.document.checks import MAX_NAME, MAX_NOTE
 from horarium.core.document.document import parse_definition
 from horarium.core.document.field import MAX_TIMEOUT_SECONDS
-from horarium.core.policy.names import MAX_ID
+from horarium.core.policy.queue import MAX_ID
 from horarium.core.recurrence.zone import DAY, HOUR, format_duration, load_zone
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.instant import SECOND, Instant, to_rfc3339

@@ -36,8 +36,8 @@ from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import Run
 from horarium.features.schedules import lifecycle, lists
 from horarium.features.schedules import service as schedule_service
+from horarium.features.schedules.creation import written_end
 from horarium.features.schedules.lists import Described
-from horarium.features.schedules.upcoming import written_end
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.bodies import PauseBody, read_body
 from horarium.platform.http import examples

@@ -22,7 +22,7 @@ from fastapi import Depends, Header, Query, Request
 
 from horarium.compat.workspaces import service
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
-from horarium.core.decision.statuses import LastStatus
+from horarium.core.decision.record import LastStatus
 from horarium.core.document.states import RunState, Source
 from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.features.agents import workspace_model
@@ -39,8 +39,8 @@ from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import Run
 from horarium.instant import to_datetime
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import next_page, readable, within_bytes
 from horarium.platform.http.examples import AT, LATER
+from horarium.platform.http.limits import next_page, readable, within_bytes
 from horarium.platform.http.requests import CallerOf, ResourcesOf, json_body
 from horarium.platform.http.responses import IfMatch, Reply, version_of
 from horarium.platform.http.routing import LOOK, RUN, SCHEDULE, Routes

@@ -40,11 +40,10 @@ from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import Run
 from horarium.features.schedules import lifecycle, lookup_rows, triggers
 from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.drafts import require_namespace
+from horarium.features.schedules.creation import ScheduleChange, next_due
+from horarium.features.schedules.drafts import require_namespace, write_of
 from horarium.features.schedules.lookup_rows import WorkspaceRow
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.features.schedules.upcoming import ScheduleChange, next_due
-from horarium.features.tenants.quotas import write_of
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection

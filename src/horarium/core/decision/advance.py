@@ -26,8 +26,8 @@ from enum import Enum, StrEnum
 from horarium.core.document.json_values import Json
 from horarium.core.document.states import FINAL, Reason, RunState
 from horarium.core.document.workflow_steps import CompiledWorkflow, IncomingEdge
-from horarium.core.policy.names import shown
-from horarium.core.policy.retry import FailureMode, FailurePolicy, Reassign, on_step_failure
+from horarium.core.policy.approval import FailureMode, FailurePolicy, Reassign, on_step_failure
+from horarium.core.policy.queue import shown
 from horarium.errors import InvalidWorkflow
 
 # Outcomes of work that was done badly. A launch has a retry budget of its own.

@@ -10,8 +10,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Final
 
-from horarium.core.decision import changes
-from horarium.core.decision.certainty import Uncertainty, forecast_guards, is_independent, keeps_apart
+from horarium.core.decision import decide as decision_decide
 from horarium.core.decision.decide import decide
 from horarium.core.decision.facts import Birth, Fact, Facts, Fire, Hold, Missed, RunTally, SharedFacts, Skip
 from horarium.core.decision.forecast import (
@@ -24,9 +23,16 @@ from horarium.core.decision.forecast import (
     moves_of,
 )
 from horarium.core.decision.guards import CalendarSpans, GuardQuestion, first_refusal
-from horarium.core.decision.predicted_runs import CertaintyLevel, PredictedRuns
+from horarium.core.decision.predicted_runs import (
+    CertaintyLevel,
+    PredictedRuns,
+    Uncertainty,
+    forecast_guards,
+    is_independent,
+    keeps_apart,
+)
+from horarium.core.decision.record import Certainty, Forecast, NoRun
 from horarium.core.decision.run_policies import CreationPolicies, under_policies
-from horarium.core.decision.statuses import Certainty, Forecast, NoRun
 from horarium.core.decision.tick import Due, PlanTime, plan_tick
 from horarium.core.document.calendar import CalendarDefinition
 from horarium.core.document.planning import Planning, remembered
@@ -166,7 +172,7 @@ class Forecaster:
             yield from self._at_rest(paused_until - 1)
             if until is not None and until < paused_until:
                 return
-            position = changes.end_pause(self.planning, self._uid, position, until=paused_until)
+            position = decision_decide.end_pause(self.planning, self._uid, position, until=paused_until)
             self._go_on(position)
             self.runs.wake_at(paused_until)
         if position.status not in (Status.ACTIVE, Status.FINISHED):

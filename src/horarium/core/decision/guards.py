@@ -18,8 +18,8 @@ from typing import NamedTuple
 from horarium.core.decision.facts import Detail, Fact, Facts, RunTally
 from horarium.core.document.calendar import CalendarDefinition, MissingCalendar, check, unchanged_until
 from horarium.core.document.condition_context import ContextMember
-from horarium.core.document.kinds import PROMPT
 from horarium.core.document.planning import Planning, remembered
+from horarium.core.document.reader import PROMPT
 from horarium.core.document.states import Origin, Reason, Status
 from horarium.core.policy.limits import Amount, budget_allows, daily_allows
 from horarium.core.policy.queue import OverlapPolicy

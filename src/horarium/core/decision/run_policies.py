@@ -34,12 +34,13 @@ from horarium.core.policy.approval import (
     NEVER_SECONDS,
     ApprovalMode,
     ApprovalPolicy,
+    FailurePolicy,
+    RetryPolicy,
     WhileWaiting,
     run_needs_approval,
 )
 from horarium.core.policy.limits import Budget, RunLimits
 from horarium.core.policy.queue import USUAL_QUEUE, OwnQueue, QueuePolicy
-from horarium.core.policy.retry import FailurePolicy, RetryPolicy
 
 
 class PolicyBundle(NamedTuple):

@@ -13,11 +13,25 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar, assert_never
 
 from horarium.core.document.field import plain
-from horarium.core.policy.approval import ApprovalPolicy, parse_approval_policy
+from horarium.core.policy.approval import (
+    ApprovalPolicy,
+    FailurePolicy,
+    RetryPolicy,
+    parse_approval_policy,
+    parse_failure_policy,
+    parse_retry_policy,
+)
 from horarium.core.policy.limits import Budget, RunLimits, parse_budget, parse_limits, with_exact_amount
-from horarium.core.policy.names import PolicyError, checked_id, parse_name, read_object, shown
-from horarium.core.policy.queue import QUEUE_NAMES, QueuePolicy, parse_queue_policy
-from horarium.core.policy.retry import FailurePolicy, RetryPolicy, parse_failure_policy, parse_retry_policy
+from horarium.core.policy.queue import (
+    QUEUE_NAMES,
+    PolicyError,
+    QueuePolicy,
+    checked_id,
+    parse_name,
+    parse_queue_policy,
+    read_object,
+    shown,
+)
 
 # ── Words of an agent ─────────────────────────────────────────────────────────────────────────────────
 

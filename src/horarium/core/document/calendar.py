@@ -26,7 +26,7 @@ from horarium.core.document.holidays import (
     rule_day_name,
     rule_text,
 )
-from horarium.core.policy.names import PolicyError, checked_id, parse_name, read_object, shown
+from horarium.core.policy.queue import PolicyError, checked_id, parse_name, read_object, shown
 from horarium.core.recurrence.zone import load_zone, zone_names
 from horarium.errors import InvalidCalendar, InvalidSpec
 from horarium.instant import DAY, SECOND, Instant

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, assert_never
 
+from horarium.core.document.checks import is_reference
 from horarium.core.document.definition import Action, Definition, SpecText
-from horarium.core.document.envelope import is_envelope
-from horarium.core.document.json_values import DocumentProblems, GivenValue, Places, check_storable
+from horarium.core.document.json_values import DocumentProblems, GivenValue, Places, check_storable, is_envelope
 from horarium.core.document.places import (
     DEFAULTS,
     NAMES,
@@ -24,7 +24,6 @@ from horarium.core.document.places import (
     Normalised,
     normalise,
 )
-from horarium.core.document.secrets import is_reference
 
 _INSIDE: Final = {part: tuple(place for place in PLACES.values() if place.owner == part) for part in PARTS}
 _ACTION: Final = tuple(place for place in _INSIDE["action"] if place.name != "kind" and hasattr(Action(""), place.name))

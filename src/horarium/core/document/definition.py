@@ -37,10 +37,9 @@ from horarium.core.document.assignee import Assignee, AssigneeType, worker_of
 from horarium.core.document.json_values import Json
 from horarium.core.document.secret_values import DEFAULT_PORTS, pin
 from horarium.core.document.states import Delivery, Source
-from horarium.core.policy.approval import ApprovalPolicy
+from horarium.core.policy.approval import UNASKED, ApprovalPolicy, FailurePolicy, RetryPolicy
 from horarium.core.policy.limits import Budget, RunLimits
 from horarium.core.policy.queue import Catchup, Overlap, OwnQueue
-from horarium.core.policy.retry import UNASKED, FailurePolicy, RetryPolicy
 from horarium.core.recurrence.parts import DstFold, DstGap
 from horarium.core.recurrence.spec import Spec, compile_spec
 from horarium.instant import Instant

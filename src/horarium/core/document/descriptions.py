@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from horarium.condition import ClauseResult, Operator
 from horarium.core.document.definition import SpecText
-from horarium.core.policy.names import canonical_json
+from horarium.core.policy.queue import canonical_json
 from horarium.core.recurrence.cron import has_hash
 from horarium.core.recurrence.lint import FindingCode, lint, met_changes
 from horarium.core.recurrence.parts import CronSchedule, parse_interval

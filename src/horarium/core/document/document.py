@@ -19,21 +19,35 @@ from typing import Any
 
 from horarium.condition import compile_condition
 from horarium.core.document.canonical import UpdateMode, apply_update, merge_patch, nested, replace_parts, to_document
-from horarium.core.document.checks import MAX_JITTER_SECONDS, any_input
+from horarium.core.document.checks import MAX_JITTER_SECONDS, any_input, check_places, of_schedule
+from horarium.core.document.checks import move_credentials as credentials_moved
 from horarium.core.document.condition_context import never_there
 from horarium.core.document.definition import Definition, RunDefinition, SpecText
 from horarium.core.document.field import plain, seconds
 from horarium.core.document.json_values import DocumentProblems, GivenValue, Places, check_storable, joined, same_json
-from horarium.core.document.kinds import SHIPPED, Kinds
 from horarium.core.document.places import NAMES, PARTS, PLACES, normalise
-from horarium.core.document.reader import Reader, check_spec, read_definition, read_run_definition, spec_meaning
+from horarium.core.document.reader import (
+    SHIPPED,
+    Kinds,
+    Reader,
+    check_spec,
+    read_definition,
+    read_run_definition,
+    spec_meaning,
+)
 from horarium.core.document.rendering import check_template, template_warnings
-from horarium.core.document.secrets import check_places, of_schedule
-from horarium.core.document.secrets import move_credentials as credentials_moved
-from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
-from horarium.core.policy.names import flag, shown, whole_number
-from horarium.core.policy.queue import DEFAULT_CATCHUP, DEFAULT_OVERLAP, Catchup, CatchupPolicy, Overlap, OverlapPolicy
-from horarium.core.policy.retry import FailureMode
+from horarium.core.policy.approval import NO_SKIPPING, FailureMode, Skipping, skipping_in
+from horarium.core.policy.queue import (
+    DEFAULT_CATCHUP,
+    DEFAULT_OVERLAP,
+    Catchup,
+    CatchupPolicy,
+    Overlap,
+    OverlapPolicy,
+    flag,
+    shown,
+    whole_number,
+)
 from horarium.errors import InvalidSpec
 from horarium.instant import Instant
 

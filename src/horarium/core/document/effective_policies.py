@@ -17,11 +17,18 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Final
 
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy, parse_approval_policy
+from horarium.core.policy.approval import (
+    UNASKED,
+    ApprovalMode,
+    ApprovalPolicy,
+    FailurePolicy,
+    RetryPolicy,
+    parse_approval_policy,
+    parse_failure_policy,
+    parse_retry_policy,
+)
 from horarium.core.policy.limits import RunLimits, credits_of, merge_limits, millionths_of
-from horarium.core.policy.names import canonical_json
-from horarium.core.policy.queue import QueuePolicy, parse_queue_policy, queue_document
-from horarium.core.policy.retry import UNASKED, FailurePolicy, RetryPolicy, parse_failure_policy, parse_retry_policy
+from horarium.core.policy.queue import QueuePolicy, canonical_json, parse_queue_policy, queue_document
 
 
 class PolicyOrigin(StrEnum):

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from horarium.core.document.json_values import DocumentProblems, is_storable
-from horarium.core.policy.names import MAX_WHOLE, PolicyError, flag, parse_name, read_object, shown, text, whole_number
+from horarium.core.policy.queue import MAX_WHOLE, PolicyError, flag, parse_name, read_object, shown, text, whole_number
 from horarium.errors import InvalidSpec
 
 Check: TypeAlias = Callable[[str, object], Any]

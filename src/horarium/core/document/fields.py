@@ -43,19 +43,19 @@ from horarium.core.document.part_fields import (
 )
 from horarium.core.document.states import Source
 from horarium.core.policy import queue
-from horarium.core.policy.approval import parse_approval_policy
+from horarium.core.policy.approval import parse_approval_policy, parse_failure_policy, parse_retry_policy
 from horarium.core.policy.limits import Budget, RunLimits, parse_budget, parse_limits, with_exact_amount
-from horarium.core.policy.names import MAX_ID, checked_id
 from horarium.core.policy.queue import (
+    MAX_ID,
     MAX_PRIORITY,
     MIN_PRIORITY,
     CatchupPolicy,
     OverlapPolicy,
+    checked_id,
     parse_catchup,
     parse_overlap,
     parse_rotation,
 )
-from horarium.core.policy.retry import parse_failure_policy, parse_retry_policy
 
 # Annotations are read here when the module is imported, so they are not postponed.
 

@@ -17,7 +17,7 @@ from datetime import date
 from functools import lru_cache
 from typing import TypeAlias, assert_never
 
-from horarium.core.policy.names import shown
+from horarium.core.policy.queue import shown
 from horarium.errors import InvalidCalendar
 
 _HOLIDAYS = re.compile(r"holidays:([A-Za-z]{2})(?:-([A-Za-z0-9]{1,8}))?", re.ASCII)

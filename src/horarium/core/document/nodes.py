@@ -17,15 +17,13 @@ from typing import Final, NamedTuple
 
 from horarium.condition import MISSING, find, parse_pointer
 from horarium.core.document.canonical import action_document
+from horarium.core.document.checks import SECRET_KINDS, check_places, check_value
 from horarium.core.document.definition import Action
 from horarium.core.document.document import run_part_of
-from horarium.core.document.envelope import decode_input, is_envelope
-from horarium.core.document.json_values import DocumentProblems, GivenValue, Json, joined
-from horarium.core.document.kinds import Kinds
+from horarium.core.document.json_values import DocumentProblems, GivenValue, Json, decode_input, is_envelope, joined
 from horarium.core.document.places import normalise
-from horarium.core.document.reader import Reader, read_action
+from horarium.core.document.reader import Kinds, Reader, read_action
 from horarium.core.document.rendering import RunContext, RunFacts, templates_of, texts_in
-from horarium.core.document.secrets import SECRET_KINDS, check_places, check_value
 from horarium.core.document.text_template import (
     MAX_EXPRESSIONS,
     NODE_NAMES,
@@ -38,7 +36,7 @@ from horarium.core.document.text_template import (
     templates_in,
 )
 from horarium.core.document.workflow_parts import Node, components
-from horarium.core.policy.names import PolicyError, shown
+from horarium.core.policy.queue import PolicyError, shown
 from horarium.errors import ConditionError
 
 # ── Templates ─────────────────────────────────────────────────────────────────────────────────────────

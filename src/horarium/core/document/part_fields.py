@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 from horarium.core.document import checks
+from horarium.core.document.checks import SECRET_SCHEMA
 from horarium.core.document.definition import OTHER_TIMEOUT_SECONDS, PROMPT_TIMEOUT_SECONDS
 from horarium.core.document.field import (
     TEXT,
@@ -24,17 +25,18 @@ from horarium.core.document.field import (
     word_field,
 )
 from horarium.core.document.json_values import MAX_URL
-from horarium.core.document.secrets import SECRET_SCHEMA
 from horarium.core.document.states import Delivery
 from horarium.core.policy.approval import (
     DEFAULT_EXPIRES_AFTER_SECONDS,
     MAX_APPROVALS_REQUIRED,
+    MAX_RETRIES,
     NEVER_SECONDS,
     ApprovalMode,
+    FailureMode,
+    RetryCause,
     WhileWaiting,
 )
-from horarium.core.policy.names import checked_id
-from horarium.core.policy.retry import MAX_RETRIES, FailureMode, RetryCause
+from horarium.core.policy.queue import checked_id
 from horarium.core.recurrence.parts import DstFold, DstGap
 from horarium.instant import to_rfc3339
 

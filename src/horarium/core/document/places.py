@@ -18,7 +18,7 @@ from horarium.core.document.definition import Action, Definition, SpecText
 from horarium.core.document.field import Field, FieldPart, FieldSpelling, plain
 from horarium.core.document.fields import DocumentFields
 from horarium.core.document.json_values import DocumentProblems, GivenValue, joined, same_json
-from horarium.core.policy.names import PolicyError, shown
+from horarium.core.policy.queue import PolicyError, shown
 
 
 @dataclass(frozen=True, slots=True)

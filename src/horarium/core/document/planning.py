@@ -20,13 +20,20 @@ from horarium.condition import Condition, compile_condition
 from horarium.core.document.assignee import Assignee, AssigneeType
 from horarium.core.document.definition import Definition, SpecText
 from horarium.core.document.effective_policies import Effective, effective_text, read_effective
-from horarium.core.document.kinds import PULL, SHIPPED, WORKFLOW, Kinds
+from horarium.core.document.reader import PULL, SHIPPED, WORKFLOW, Kinds
 from horarium.core.document.rendering import TemplateUse, use_of
 from horarium.core.document.states import Delivery
 from horarium.core.policy.approval import WhileWaiting
 from horarium.core.policy.limits import Budget, credits_of, millionths_of
-from horarium.core.policy.names import canonical_json
-from horarium.core.policy.queue import MAX_PRIORITY, MIN_PRIORITY, Catchup, CatchupPolicy, Overlap, OverlapPolicy
+from horarium.core.policy.queue import (
+    MAX_PRIORITY,
+    MIN_PRIORITY,
+    Catchup,
+    CatchupPolicy,
+    Overlap,
+    OverlapPolicy,
+    canonical_json,
+)
 from horarium.core.recurrence.cron import resolve_hashes
 from horarium.core.recurrence.spec import Spec, compile_spec
 

@@ -17,11 +17,10 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
 from horarium.core.document import checks
+from horarium.core.document.checks import HasAction
 from horarium.core.document.definition import Action, Definition
-from horarium.core.document.envelope import is_envelope
 from horarium.core.document.field import Check
-from horarium.core.document.json_values import DocumentProblems, Json
-from horarium.core.document.secrets import HasAction
+from horarium.core.document.json_values import DocumentProblems, Json, is_envelope
 from horarium.core.document.text_template import (
     INPUTS,
     MAX_EXPRESSIONS,
@@ -36,8 +35,7 @@ from horarium.core.document.text_template import (
     literals_in,
     templates_in,
 )
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.queue import inputs_for
+from horarium.core.policy.queue import PolicyError, inputs_for
 from horarium.core.recurrence.spec import Spec
 from horarium.core.recurrence.zone import Zone
 from horarium.instant import SECOND, Instant

@@ -24,7 +24,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from horarium.core.document.json_values import Json
-from horarium.core.policy.names import PolicyError, shown
+from horarium.core.policy.queue import PolicyError, shown
 
 # ── Values and pins ───────────────────────────────────────────────────────────────────────────────────
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from horarium.core.document.canonical import policy_document
-from horarium.core.document.kinds import WORKFLOW
 from horarium.core.document.nodes import action_of
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.workflow_parts import (
     Node,
     TriggerKind,

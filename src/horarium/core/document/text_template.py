@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from horarium.core.document.json_values import Json, joined
-from horarium.core.policy.names import PolicyError, shown
+from horarium.core.policy.queue import PolicyError, shown
 from horarium.core.recurrence.zone import Zone
 from horarium.instant import SECOND, Instant, to_rfc3339
 

@@ -15,8 +15,8 @@ from horarium.condition import compile_condition
 from horarium.core.document.assignee import parse_assignee
 from horarium.core.document.field import MemberReader
 from horarium.core.document.json_values import WORKFLOW, DocumentProblems, check_storable, checked_object
-from horarium.core.document.kinds import Kinds
 from horarium.core.document.nodes import ActionReader, check_templates
+from horarium.core.document.reader import Kinds
 from horarium.core.document.workflow_parts import (
     MAX_EDGES,
     MAX_NODES,
@@ -32,9 +32,8 @@ from horarium.core.document.workflow_parts import (
     template_schedule_id,
     topological_order,
 )
-from horarium.core.policy.approval import parse_approval_policy
-from horarium.core.policy.names import PolicyError, checked_id, parse_name, shown, text, texts, whole_number
-from horarium.core.policy.retry import parse_retry_policy
+from horarium.core.policy.approval import parse_approval_policy, parse_retry_policy
+from horarium.core.policy.queue import PolicyError, checked_id, parse_name, shown, text, texts, whole_number
 from horarium.errors import ConditionError, CycleDetected, InvalidWorkflow
 
 __all__ = [

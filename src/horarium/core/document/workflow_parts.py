@@ -16,9 +16,8 @@ from hashlib import sha256
 from horarium.condition import Condition
 from horarium.core.document.assignee import Assignee
 from horarium.core.document.json_values import Json
-from horarium.core.policy.approval import ApprovalPolicy
-from horarium.core.policy.names import MAX_ID
-from horarium.core.policy.retry import RetryPolicy
+from horarium.core.policy.approval import ApprovalPolicy, RetryPolicy
+from horarium.core.policy.queue import MAX_ID
 from horarium.errors import CycleDetected, InvalidWorkflow
 
 # ── Graphs ────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,13 +18,22 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
-from horarium.core.document.kinds import CELERY, PROMPT, PULLED
+from horarium.core.document.reader import CELERY, PROMPT, PULLED
 from horarium.core.document.states import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
-from horarium.core.lifecycle.event import Change, End, Nothing, NothingCause, Reported, RetryLater, UsedResources
-from horarium.core.lifecycle.outcome import Finished, RunFailed
+from horarium.core.lifecycle.outcome import (
+    Change,
+    End,
+    Finished,
+    Nothing,
+    NothingCause,
+    Reported,
+    RetryLater,
+    RunFailed,
+    UsedResources,
+)
+from horarium.core.policy.approval import LaunchRetry, RetryCause, RetryPolicy
 from horarium.core.policy.limits import LimitUsage, RunLimits, credits_of, exceeded_limit, millionths
-from horarium.core.policy.names import MAX_LONG
-from horarium.core.policy.retry import LaunchRetry, RetryCause, RetryPolicy
+from horarium.core.policy.queue import MAX_LONG
 from horarium.instant import Instant
 
 # ── Runs and rules ────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, overload
 
-from horarium.core.policy.names import MAX_LONG, PolicyError, read_object, shown, texts, whole_number, whole_or_none
+from horarium.core.policy.queue import MAX_LONG, PolicyError, read_object, shown, texts, whole_number, whole_or_none
 
 Amount: TypeAlias = Decimal | int
 _Limit = TypeVar("_Limit", bound=Decimal | int)

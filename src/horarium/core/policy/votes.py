@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias, assert_never
 
 from horarium.core.policy.approval import AGENT_INPUT, ROLE_PREFIX, ApprovalDecision
-from horarium.core.policy.names import parse_name
+from horarium.core.policy.queue import parse_name
 from horarium.instant import DAY, Instant
 
 RUN_CANCELLED: Final = "run_cancelled"

@@ -22,7 +22,8 @@ from horarium.core.document.assignee import (
 )
 from horarium.core.document.secret_values import host_names
 from horarium.core.policy.limits import LIMIT_ALIASES
-from horarium.core.policy.names import (
+from horarium.core.policy.queue import (
+    QUEUE_KEY_ALIASES,
     PolicyError,
     checked_id,
     flag,
@@ -33,7 +34,6 @@ from horarium.core.policy.names import (
     snake,
     whole_number,
 )
-from horarium.core.policy.queue import QUEUE_KEY_ALIASES
 
 # ── Agents ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -27,14 +27,12 @@ from horarium.core.document.assignee import (
     workers_of,
 )
 from horarium.core.document.effective_policies import Effective, PolicyOrigin, StatedPolicies, merge_policies
-from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy, WhileWaiting
+from horarium.core.policy.approval import ApprovalMode, ApprovalPolicy, FailurePolicy, RetryPolicy, WhileWaiting
 from horarium.core.policy.limits import RunLimits
 from horarium.core.policy.queue import QueuePolicy
-from horarium.core.policy.retry import FailurePolicy, RetryPolicy
 from horarium.errors import HorariumError
 from horarium.features.agents.definition import AgentDefinition, parse_agent
-from horarium.platform.database.columns import from_text
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import from_text, rows_with
 from horarium.platform.database.tables import agents, assignments, teams
 
 T = TypeVar("T")

@@ -24,8 +24,8 @@ from horarium.features.agents.teams import AgentCheck
 from horarium.instant import to_datetime
 from horarium.launchers.a2a.card import summary
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.examples import AT
+from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import LOOK, OPERATE, READ, WRITE, Routes

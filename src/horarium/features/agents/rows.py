@@ -18,10 +18,9 @@ from horarium.core.document.json_values import Json
 from horarium.errors import HorariumError
 from horarium.features.agents.definition import MAX_DEPTH
 from horarium.instant import SECOND, Instant
-from horarium.platform.database.columns import from_text, kept_text, to_text
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.run_states import OPEN_OF_ASSIGNEE, OPEN_OF_MEMBER
-from horarium.platform.database.statements import Row, page_within_bytes, sized
+from horarium.platform.database.statements import Row, from_text, kept_text, page_within_bytes, sized, to_text
 from horarium.platform.database.tables import agents, assignments, runs, schedule_revisions, schedules, teams
 
 

@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from horarium.core.document.assignee import Assignee, AssigneeType
+from horarium.core.document.checks import agent_token_name
 from horarium.core.document.definition import pin_of
 from horarium.core.document.json_values import UnreadableEntry
-from horarium.core.document.secrets import agent_token_name
 from horarium.core.document.states import Status
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import rows as agent_rows
 from horarium.features.agents.definition import AGENT, AgentDefinition, checked_token, parents_of

@@ -22,11 +22,10 @@ from horarium.core.document.definition import agent_in
 from horarium.core.document.states import RunState
 from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import read_agent
-from horarium.features.runs.claim_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget
 from horarium.instant import SECOND, Instant
-from horarium.platform.database.columns import event_text
 from horarium.platform.database.run_states import PROMPT_OUT, PROMPT_UNMARKED
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import event_text, rows_with
 from horarium.platform.database.tables import agents, runs, unwanted_tasks
 
 

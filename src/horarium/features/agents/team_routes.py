@@ -23,8 +23,8 @@ from horarium.features.agents.teams import ASSIGNMENTS, TEAMS
 from horarium.features.documents import Kept
 from horarium.instant import to_datetime
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable, within_bytes
 from horarium.platform.http.examples import AT
+from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes

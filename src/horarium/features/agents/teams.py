@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from horarium.core.document.assignee import AgentProtocol, Assignee, AssigneeType, AssignmentDefinition, TeamDefinition
+from horarium.core.document.checks import agent_token_name
 from horarium.core.document.definition import host_in
 from horarium.core.document.secret_values import may_go_to
-from horarium.core.document.secrets import agent_token_name
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import rows as agent_rows
 from horarium.features.agents.definition import ASSIGNMENT, TEAM, AgentDefinition, may_speak

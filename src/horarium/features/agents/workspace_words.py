@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from horarium.core.decision.statuses import LastStatus, status_of_end
+from horarium.core.decision.record import LastStatus, status_of_end
 from horarium.core.document.assignee import AssigneeType
-from horarium.core.document.kinds import PROMPT
 from horarium.core.document.states import FINAL, HANDED_OUT, RunState, Source
-from horarium.core.policy.names import shown
+from horarium.core.policy.queue import shown
 
 _MOST_ERROR = 1_000
 _BUSY = "workspace busy"
@@ -117,7 +116,9 @@ def read_change(body: object) -> ScheduleRequest | RequestError:
 
 
 def new_document(wish: ScheduleRequest, workspace_id: str) -> dict[str, Any]:
-    """A schedule like any other. Who may write here may run it: only the agent's own policy asks for more."""
+    """Return the document of an ordinary schedule. Only the policy of the agent can require an approval."""
+    from horarium.core.document.reader import PROMPT  # the client needs only the words
+
     return {
         "name": wish.name or "",
         "spec": {"cron_expressions": [wish.cron_expr], "timezone": wish.timezone or _UTC},

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, bindparam, update
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
 from horarium.core.document.effective_policies import read_effective
-from horarium.core.document.event import NoticeType, RunEventType
 from horarium.core.document.rendering import texts_of
+from horarium.core.document.states import NoticeType, RunEventType
 from horarium.core.policy.approval import (
     AGENT_INPUT,
     MAX_QUESTION,
@@ -30,13 +30,12 @@ from horarium.features.approvals import standing_rows
 from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
-from horarium.features.runs import event_rows
+from horarium.features.runs import update_rows
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.work_rows import RunWork, lock_works
 from horarium.features.workflows.graph_rows import node_gates
 from horarium.instant import Instant, to_rfc3339
-from horarium.platform.database.columns import from_text, kept_text, to_text
-from horarium.platform.database.statements import RowInsert, select_by_ids
+from horarium.platform.database.statements import RowInsert, from_text, kept_text, select_by_ids, to_text
 from horarium.platform.database.tables import approvals, runs
 from horarium.platform.ids import id_text, new_id
 
@@ -77,7 +76,7 @@ def request(
     _INSERT.run(connection, made)
     connection.execute(_COUNT_EVENT, [{"id": run.run_id} for run in waiting])
     told = list(zip(waiting, made, strict=True))
-    event_rows.append_events(connection, [_event(run.next_event, row) for run, row in told], now=now)
+    update_rows.append_events(connection, [_event(run.next_event, row) for run, row in told], now=now)
     history_rows.append_notices(connection, [_notice(run, row) for run, row in told], now=now)
     counted = [(run._replace(next_event=run.next_event + 1), row) for run, row in told]
     return standing_rows.answer(connection, counted, frozenset(gates), now)
@@ -192,7 +191,7 @@ def _requesters(connection: Connection, waiting: Sequence[RunWork]) -> dict[byte
 # ── what is told ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _event(number: int, made: NewApproval) -> event_rows.NewRunEvent:
+def _event(number: int, made: NewApproval) -> update_rows.NewRunEvent:
     said = {"approval_id": id_text(made.approval_id), "gates": from_text(made.gates)}
     if made.question is not None:
         said["question"] = made.question[:TOLD_QUESTION]

@@ -14,13 +14,12 @@ from horarium.core.document.json_values import damage_of, known
 from horarium.core.document.secret_values import MASK
 from horarium.core.document.states import Origin
 from horarium.core.policy.approval import NEVER, ApprovalDecision, may_show_reply, proposed_reply
-from horarium.core.policy.names import PolicyError, parse_name
+from horarium.core.policy.queue import PolicyError, parse_name
 from horarium.core.policy.votes import Decision, GrantTerms, StandingEnd, expiry_of_grant
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.definition import AgentDefinition
-from horarium.features.approvals import deciding, service, standing
-from horarium.features.approvals.deciding import Said
-from horarium.features.approvals.decision_rows import QuestionRow
+from horarium.features.approvals import service, standing
+from horarium.features.approvals import service as approval_service
 from horarium.features.approvals.model import (
     Approval,
     ApprovalAgent,
@@ -38,15 +37,16 @@ from horarium.features.approvals.model import (
     StandingList,
     StatusFilter,
 )
-from horarium.features.approvals.service import Asked
+from horarium.features.approvals.rows import QuestionRow
+from horarium.features.approvals.service import Asked, Said
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources
 from horarium.platform.bodies import read_body
 from horarium.platform.caller import Caller
-from horarium.platform.database.columns import from_text, names_from_text
+from horarium.platform.database.statements import from_text, names_from_text
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import log_fields, readable, within_bytes
+from horarium.platform.http.limits import log_fields, readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, READ, Routes
@@ -161,7 +161,7 @@ def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -
     """
     asked = read_body(DecisionsBody, body)
     same_namespace(caller, asked.namespace)
-    done = deciding.decide_many(
+    done = approval_service.decide_many(
         resources, caller, asked.ids, asked.decision, asked.reason, shown_hashes=asked.input_hashes or {}
     )
     return Reply(DecidedMany(outcomes=tuple(done)))
@@ -259,7 +259,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     asked = read_body(DecisionBody, body)
     same_namespace(caller, asked.namespace)
     said = Said(asked.decision, asked.reason, asked.modifications, asked.input_hash)
-    return Reply(_shown(resources, deciding.decide(resources, caller, approval_id, said)))
+    return Reply(_shown(resources, approval_service.decide(resources, caller, approval_id, said)))
 
 
 @run_routes(
@@ -297,7 +297,7 @@ def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Docu
 def _of_run(resources: Resources, caller: Caller, run_id: str, asked: RunDecisionBody, decision: Decision) -> Reply:
     same_namespace(caller, asked.namespace)
     said = Said(decision, asked.reason, asked.modifications, asked.input_hash)
-    return Reply(_shown(resources, deciding.decide_run(resources, caller, run_id, said)))
+    return Reply(_shown(resources, approval_service.decide_run(resources, caller, run_id, said)))
 
 
 def status_of(word: str) -> StatusFilter:

@@ -1,36 +1,86 @@
-"""Read approval requests: the list, and one with the action of its run."""
+"""Read and decide approval requests.
+
+Read approval requests: the list, and one with the action of its run.
+
+How a question is decided: one voice, judged under lock, recorded, and told to the run that waits for it.
+
+What gets round an approval is refused and written down: a decision by an agent, or by whoever does the work.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, assert_never
 
 from horarium.core.document.canonical import action_document
+from horarium.core.document.checks import SECRET_KINDS, check_value, names_in
 from horarium.core.document.definition import Definition, agent_in
-from horarium.core.document.envelope import shown_input
-from horarium.core.document.json_values import damage_of
-from horarium.core.document.states import Origin
-from horarium.core.policy.approval import ApprovalDecision, proposed_reply
-from horarium.core.policy.names import MAX_TEXT_LENGTH
-from horarium.core.policy.votes import OpenRequest, Vote, Voter, VoteRefused, vote_refused
-from horarium.errors import InvalidDefinition
+from horarium.core.document.json_values import DocumentProblems, check_storable, damage_of, is_envelope, shown_input
+from horarium.core.document.rendering import texts_of
+from horarium.core.document.states import CommandContext, NoticeType, Origin, RunState
+from horarium.core.lifecycle.outcome import ApprovalGiven, ApprovalRefused, End
+from horarium.core.policy.approval import (
+    ApprovalDecision,
+    agreed_hash,
+    input_hash,
+    needs_reply,
+    proposed_reply,
+    reply_in,
+)
+from horarium.core.policy.queue import MAX_TEXT_LENGTH, PolicyError, merge_patched
+from horarium.core.policy.votes import (
+    Approved,
+    Decision,
+    OpenRequest,
+    Refusal,
+    Rejected,
+    StillOpen,
+    Vote,
+    Voter,
+    VoteRefused,
+    judge,
+    vote_refused,
+)
+from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_agents
-from horarium.features.approvals import decision_rows
-from horarium.features.approvals.decision_rows import Mine, QuestionFilter, QuestionRow, VoteRow
-from horarium.features.approvals.model import ApprovalNotFound, StatusFilter
+from horarium.features.approvals import rows
+from horarium.features.approvals import rows as approval_rows
+from horarium.features.approvals.model import (
+    AlreadyDecided,
+    ApprovalNotFound,
+    ApprovalOver,
+    BulkDecision,
+    DecidedOne,
+    DecisionOutcome,
+    InputsChanged,
+    NotAnApprover,
+    RequesterMayNotDecide,
+    StatusFilter,
+)
 from horarium.features.approvals.request_rows import current_inputs
+from horarium.features.approvals.rows import Mine, QuestionFilter, QuestionRow, VoteRow, told_of
+from horarium.features.history import rows as history_rows
+from horarium.features.history.rows import Notice
 from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
+from horarium.features.runs import open_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.detail_rows import NameKey, find_names, workflow_key
-from horarium.features.runs.rows import RunRow
-from horarium.features.runs.service import refuse_schedule_of_all
-from horarium.features.schedules.drafts import require_namespace
+from horarium.features.runs.rows import NameKey, RunRow, find_names, workflow_key
+from horarium.features.runs.service import find_in_namespace, refuse_schedule_of_all
+from horarium.features.runs.transition_rows import record_event
+from horarium.features.schedules import write_rows
+from horarium.features.schedules.bulk import tried
+from horarium.features.schedules.decisions import record_bypass
+from horarium.features.schedules.drafts import check_input, require_namespace
+from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit, run_principal
 from horarium.platform.database import Connection
-from horarium.platform.database.statements import fitting
+from horarium.platform.database.statements import fitting, from_text
+from horarium.platform.database.wakeups import READY
+from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, Role
 
@@ -96,7 +146,7 @@ def list_approvals(
         require_namespace(connection, caller.namespace)
         uids = None if schedule_id is None else [find_any(connection, caller, schedule_id).schedule_uid]
         wanted = QuestionFilter(_state(chosen), uids, gate, decider)
-        rows, more = decision_rows.page(connection, caller.scope, wanted, after=after, limit=limit)
+        rows, more = approval_rows.page(connection, caller.scope, wanted, after=after, limit=limit)
         sizes = runs_read.sizes(connection, [row.run_id for row in rows])
         fit = rows[: fitting(size + _size(row) for size, row in zip(sizes, rows, strict=True))]
         token = id_text(fit[-1].approval_id) if fit and (more or len(fit) < len(rows)) else None
@@ -134,7 +184,7 @@ def _mine(resources: Resources, caller: Caller) -> Mine:
 def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRow:
     """Another tenant's is not there; neither is one whose name is no id at all."""
     try:
-        row = decision_rows.find(connection, caller.namespace, parse_id(approval_id, "approval_id"))
+        row = approval_rows.find(connection, caller.namespace, parse_id(approval_id, "approval_id"))
     except InvalidDefinition:
         row = None
     if row is None:
@@ -161,7 +211,7 @@ def view(
     """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
     runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows], listed=True)}
     definitions = resources.definitions.load(connection, runs.values())
-    cast = decision_rows.votes(connection, [row.approval_id for row in rows])
+    cast = approval_rows.votes(connection, [row.approval_id for row in rows])
     now = resources.clock.now()
     known = [(row, runs[row.run_id]) for row in rows if row.run_id in runs]
     names = find_names(connection, {key for _, run in known if (key := _workflow_of(run)) is not None})
@@ -236,3 +286,295 @@ def _asked(
         action.pop("input", None)
     shown = None if damage_of(inputs) is not None else shown_input(inputs)
     return Asked(row, run, shown, heard, action)
+
+
+_ERRORS: dict[Refusal, type[OperationError]] = {
+    Refusal.APPROVAL_REQUIRED: ApprovalRequired,
+    Refusal.NOT_AN_APPROVER: NotAnApprover,
+    Refusal.REQUESTER_MAY_NOT_DECIDE: RequesterMayNotDecide,
+    Refusal.ALREADY_DECIDED: AlreadyDecided,
+    Refusal.APPROVAL_EXPIRED: ApprovalOver,
+    Refusal.INPUTS_CHANGED: InputsChanged,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A vote on an approval request; `shown_hash` is that of the inputs that the voter has seen."""
+
+    decision: Decision
+    reason: str | None = None
+    modifications: Any = None
+    shown_hash: str | None = None
+
+    def __post_init__(self) -> None:
+        is_patch = isinstance(self.modifications, dict) and bool(self.modifications)
+        if self.decision is Decision.MODIFY and not is_patch:
+            raise InvalidDefinition({"modifications": ["must be an object with the inputs to change"]})
+        if self.decision is not Decision.MODIFY and self.modifications is not None:
+            raise InvalidDefinition(
+                {"modifications": [f"cannot be combined with {self.decision}; use modify to change inputs"]}
+            )
+        problems = DocumentProblems()
+        check_storable({"modifications": self.modifications}, problems)
+        problems.raise_any()
+
+
+def decide(resources: Resources, caller: Caller, approval_id: str, said: Said) -> Asked:
+    """Raises what `Refusal` names. What was tried to get round an approval stays on record."""
+    caller.require(Permission.LOOK)
+
+    def work(connection: Connection) -> _Heard:
+        return _decide(resources, connection, caller, find(connection, caller, approval_id), said)
+
+    return _answered(resources, resources.database.write(work))
+
+
+def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) -> Asked:
+    """The same for the question that a run asks now."""
+    caller.require(Permission.LOOK)
+
+    def work(connection: Connection) -> _Heard:
+        run = find_in_namespace(connection, caller, run_id)
+        row = rows.newest_of_run(connection, caller.namespace, run.run_id)
+        if row is None:
+            if not caller.sees(run):
+                raise RunNotFound(run_id[:64])
+            raise ApprovalNotFound(run_id[:64], "the run has no approval request")
+        return _decide(resources, connection, caller, row, said)
+
+    return _answered(resources, resources.database.write(work))
+
+
+def decide_many(
+    resources: Resources,
+    caller: Caller,
+    ids: Sequence[str],
+    decision: BulkDecision,
+    reason: str | None,
+    *,
+    shown_hashes: Mapping[str, str],
+) -> list[DecidedOne]:
+    """One transaction and one outcome each; `shown_hashes` are, by id, those of the inputs that were seen."""
+    if not shown_hashes.keys() <= set(ids):
+        raise InvalidDefinition({"input_hashes": ["contains IDs that are not in ids"]})
+
+    def one(approval_id: str) -> DecidedOne:
+        said = Said(Decision(decision.value), reason, shown_hash=shown_hashes.get(approval_id))
+        asked = decide(resources, caller, approval_id, said)
+        pending = asked.row.decision is ApprovalDecision.PENDING
+        outcome = DecisionOutcome.WAITING if pending else DecisionOutcome(asked.row.decision.value)
+        return DecidedOne(approval_id=approval_id, outcome=outcome)
+
+    def failed(approval_id: str, wrong: HorariumError) -> DecidedOne:
+        told = {"reason": wrong.reason, "message": wrong.message}
+        return DecidedOne(approval_id=approval_id[:64], outcome=DecisionOutcome.FAILED, **told)
+
+    return [tried(partial(one, each), partial(failed, each)) for each in ids]
+
+
+# ── one voice ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """Outcome of a vote: the request as it is now, or why the vote was refused; `ended` is the run's final state."""
+
+    asked: Asked | None = None
+    refused: OperationError | None = None
+    ended: RunState | None = None
+
+
+def _answered(resources: Resources, heard: _Heard) -> Asked:
+    if heard.refused is not None:  # raised here: what was tried stays on record
+        raise heard.refused
+    if heard.ended is not None:
+        resources.telemetry.ended(heard.ended)
+    assert heard.asked is not None  # nothing was refused
+    return heard.asked
+
+
+def _decide(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: Said) -> _Heard:
+    row, run = _locked(connection, row)
+    # Who may decide is among what cannot be read, or what there is to decide about.
+    if (broken := row.damage or run.damage) is not None:
+        raise Refused(f"the stored approval request cannot be read ({broken}); cancel its run")
+    now = resources.clock.now()
+    definition = resources.definitions.of(connection, run)
+    voice = _Voice(resources, connection, caller, row, run, said, now)
+    cast = rows.votes(connection, [row.approval_id])[row.approval_id]
+    question, voter = question_of(row, cast), voter_of(caller, run)
+    if (wrong := vote_refused(question, voter, now)) is not None:
+        return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
+    inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
+    stands = proposed_reply(row.question, row.modifications)
+    texts = None if isinstance(definition, Exception) else texts_of(definition.action)
+    current = row.input_hash if isinstance(definition, Exception) else agreed_hash(inputs, stands, texts)
+    proposal = _proposal(caller, row, inputs, said, definition, texts)
+    judged = judge(
+        question,
+        voter,
+        said.decision,
+        now=now,
+        current_hash=current,
+        shown_hash=said.shown_hash,
+        new_hash=None if proposal is None else proposal.hash,
+    )
+    match judged:
+        case VoteRefused(refusal, text):
+            return _Heard(refused=voice.refused(refusal, text))
+        case Rejected():
+            return voice.declined()
+        case StillOpen():
+            voice.counted(inputs, proposal)
+            return voice.told()
+        case Approved(agreed_to):
+            voice.counted(inputs, proposal)
+            return voice.agreed(proposal, agreed_to)
+        case _:
+            assert_never(judged)
+
+
+def _locked(connection: Connection, row: QuestionRow) -> tuple[QuestionRow, RunRow]:
+    """The position, the run and the question, in the order of everybody who holds them; read again after the wait."""
+    if row.schedule_uid is not None:
+        write_rows.lock_position(connection, row.schedule_uid)
+    open_rows.lock_run(connection, row.run_id)
+    run = runs_read.find(connection, row.namespace, row.run_id)
+    again = rows.find(connection, row.namespace, row.approval_id, lock=True)
+    if run is None or again is None:
+        raise ApprovalNotFound(id_text(row.approval_id))
+    return again, run
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """Modified values that are approved: other inputs, or another reply to the agent."""
+
+    hash: str
+    inputs: object = None
+    is_reply: bool = False
+
+
+def _proposal(
+    caller: Caller,
+    row: QuestionRow,
+    inputs: Any,
+    said: Said,
+    definition: Definition | Exception,
+    texts: Mapping[str, Any] | None,
+) -> _Proposal | None:
+    if row.question is None:
+        changed = _modified(caller, inputs, said, definition) if said.decision is Decision.MODIFY else None
+        return None if changed is None else _Proposal(agreed_hash(changed, None, texts), changed)
+    if said.decision is Decision.MODIFY:
+        try:
+            return _Proposal(agreed_hash(inputs, reply_in(said.modifications), texts), is_reply=True)
+        except PolicyError as wrong:
+            raise InvalidDefinition({wrong.field: [wrong.text]}) from None
+    if said.decision is Decision.APPROVE and row.modifications is None and needs_reply(from_text(row.gates)):
+        raise InvalidDefinition({"decision": ["the agent requires an answer; use modify with modifications.reply"]})
+    return None
+
+
+def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | Exception) -> object:
+    """Checked as those of a trigger by hand are; to name a secret that nobody had named is a write."""
+    if isinstance(inputs, list) or is_envelope(inputs):
+        kind = "an array" if isinstance(inputs, list) else "encoded"
+        raise InvalidDefinition({"modifications": [f"the inputs are {kind} and cannot be merged with an object"]})
+    changed = merge_patched(inputs, said.modifications)
+    problems = DocumentProblems()
+    if not isinstance(definition, Exception):
+        check_value(changed, "modifications", problems, allowed=definition.action.kind in SECRET_KINDS)
+        if names_in(definition.action, changed) - names_in(definition.action, inputs):
+            caller.require(Permission.WRITE)
+    problems.raise_any()
+    if wrong := check_input("modifications", changed):
+        raise InvalidDefinition(wrong)
+    try:
+        input_hash(changed)
+    except PolicyError as no_json:
+        raise InvalidDefinition({"modifications": [no_json.text]}) from None
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Voice:
+    """One vote while it is recorded; the locks are held."""
+
+    resources: Resources
+    connection: Connection
+    caller: Caller
+    row: QuestionRow
+    run: RunRow
+    said: Said
+    now: Instant
+
+    @property
+    def by(self) -> CommandContext:
+        return self.caller.because(self.said.reason).context()
+
+    def refused(self, refusal: Refusal, text: str) -> OperationError:
+        if refusal is Refusal.APPROVAL_REQUIRED:
+            if self.run.state is not RunState.AWAITING_APPROVAL:
+                return Forbidden(text)
+            record_bypass(self.connection, self.caller, self.run, f"decision {self.said.decision}", self.now)
+        return _ERRORS[refusal](text)
+
+    def counted(self, inputs: object, proposal: _Proposal | None) -> None:
+        """The vote, and what it is for, where that is another thing from now on."""
+        voted_for = self.row.input_hash if proposal is None else proposal.hash
+        if proposal is not None and voted_for != self.row.input_hash:
+            said = self.said.modifications
+            if proposal.is_reply:
+                rows.set_reply(self.connection, self.row, input_hash=voted_for, reply=said)
+            else:
+                rows.set_inputs(
+                    self.connection,
+                    self.row,
+                    shown=inputs,
+                    inputs=proposal.inputs,
+                    input_hash=voted_for,
+                    modifications=said,
+                )
+        self._cast(voted_for)
+
+    def declined(self) -> _Heard:
+        self._cast(self.row.input_hash)
+        self._close(ApprovalDecision.REJECTED)
+        event = ApprovalRefused(self.said.reason)
+        change = record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
+        return replace(self.told(), ended=change.state if isinstance(change, End) else None)
+
+    def agreed(self, proposal: _Proposal | None, agreed_to: str) -> _Heard:
+        modified = self.row.modifications is not None or agreed_to != self.row.input_hash
+        self._close(ApprovalDecision.MODIFIED if modified else ApprovalDecision.APPROVED)
+        changed = None if proposal is None else proposal.inputs
+        event = ApprovalGiven(self.row.approval_id, changed, modified)
+        record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
+        return self.told()
+
+    def told(self) -> _Heard:
+        self.resources.database.notify(self.connection, READY)
+        row = rows.find(self.connection, self.row.namespace, self.row.approval_id)
+        assert row is not None  # it is locked
+        return _Heard(whole(self.resources, self.connection, self.caller, row))
+
+    def _cast(self, voted_for: str) -> None:
+        who, word = principal_of(self.caller), self.said.decision.value
+        vote = VoteRow(self.row.approval_id, who, voted_for, word, self.said.reason, self.now)
+        rows.cast(self.connection, vote)
+
+    def _close(self, decision: ApprovalDecision) -> None:
+        who, reason = principal_of(self.caller), self.said.reason
+        rows.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
+        values = {
+            **told_of(self.row, self.run.origin.value, self.run.nominal),
+            "decision": decision.value,
+            "decided_by": who,
+            "reason": reason,
+            "command_context": self.by,
+        }
+        kind = NoticeType.APPROVAL_DECIDED
+        notice = Notice(kind, self.row.namespace, self.row.schedule_uid, self.run.run_id, values)
+        history_rows.append_notices(self.connection, [notice], now=self.now)

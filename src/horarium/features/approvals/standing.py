@@ -8,7 +8,7 @@ from typing import NamedTuple
 from horarium.core.document.document import from_canonical
 from horarium.core.document.stored_workflow import WorkflowUse
 from horarium.core.policy.approval import AGENT_INPUT, NEVER, ApprovalPolicy, parse_approval_policy
-from horarium.core.policy.names import PolicyError, texts
+from horarium.core.policy.queue import PolicyError, texts
 from horarium.core.policy.votes import GrantTerms, OpenRequest, Refusal, StandingEnd, Voter, expiry_of_grant, may_decide
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import standing_rows
@@ -25,8 +25,8 @@ from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources, not_found
 from horarium.features.schedules import lookup_rows
 from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.creation import written_end
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
-from horarium.features.schedules.upcoming import written_end
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection

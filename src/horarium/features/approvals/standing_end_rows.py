@@ -12,14 +12,13 @@ from sqlalchemy import Connection
 
 from horarium.core.document.effective_policies import read_effective
 from horarium.core.document.json_values import known
-from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.stored_workflow import WorkflowUse
 from horarium.core.policy.votes import Circumstances, GrantTerms, StandingEnd, end_of_grant
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.workflows.rows import WHOLE, Edition, WorkflowDigests
 from horarium.instant import Instant
-from horarium.platform.database.columns import from_text, to_text
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import from_text, rows_with, to_text
 from horarium.platform.database.tables import schedule_revisions, schedules, tokens
 
 

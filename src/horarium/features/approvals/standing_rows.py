@@ -11,10 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.audit_entries import AuditAction
-from horarium.core.document.event import CommandContext, NoticeType
 from horarium.core.document.json_values import UNREADABLE, unreadable_of
-from horarium.core.lifecycle.event import Admit, ApprovalGiven, Change
+from horarium.core.document.states import CommandContext, NoticeType
 from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.outcome import Admit, ApprovalGiven, Change
 from horarium.core.lifecycle.react import react
 from horarium.core.policy.approval import ApprovalDecision
 from horarium.core.policy.votes import (
@@ -37,8 +37,7 @@ from horarium.features.runs.update_rows import write_changes
 from horarium.features.runs.work_rows import RunWork
 from horarium.instant import Instant
 from horarium.platform.database import audit_chain
-from horarium.platform.database.columns import TypedRows, from_text, names_from_text, to_text
-from horarium.platform.database.statements import RowInsert
+from horarium.platform.database.statements import RowInsert, TypedRows, from_text, names_from_text, to_text
 from horarium.platform.database.tables import approval_votes, approvals, schedules, standing_approvals
 from horarium.platform.ids import id_text
 

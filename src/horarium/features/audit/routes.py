@@ -12,7 +12,7 @@ from horarium.features.audit.service import parse_order
 from horarium.features.forecast.routes import moment
 from horarium.platform.database.audit_chain import EntryFilter
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import readable
+from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, Routes

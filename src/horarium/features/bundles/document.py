@@ -17,7 +17,7 @@ from horarium.core.document.document import named_in
 from horarium.core.document.holidays import is_rule_name
 from horarium.core.document.json_values import same_json
 from horarium.core.document.stored_workflow import TEMPLATES
-from horarium.core.policy.names import MAX_ID, PolicyError, canonical_json, checked_id, shown
+from horarium.core.policy.queue import MAX_ID, PolicyError, canonical_json, checked_id, shown
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.bundles.organisation import Flat, flattened
 from horarium.features.bundles.values import BundleKind as BundleKind  # who reads bundles names their kinds too

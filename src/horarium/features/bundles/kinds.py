@@ -21,7 +21,7 @@ from horarium.features.calendars import rows as calendar_rows
 from horarium.features.documents import DocumentKind, Kept
 from horarium.features.resources import Resources
 from horarium.features.schedules import lookup_rows
-from horarium.features.tenants.quotas import check_bytes, check_rows
+from horarium.features.schedules.drafts import check_bytes, check_rows
 from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows import service as workflow_service
 from horarium.features.workflows.drafts import read_document, without_credentials

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.json_values import is_storable
-from horarium.core.policy.names import shown
+from horarium.core.policy.queue import shown
 from horarium.features.agents.definition import MAX_DEPTH
 
 CHILDREN, SCHEDULES, PROMPT_FILE = "children", "schedules", "prompt_file"

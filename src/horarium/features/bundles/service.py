@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from horarium.core.decision.changes import due_within_a_minute
+from horarium.core.decision.decide import due_within_a_minute
 from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import to_document
@@ -49,13 +49,13 @@ from horarium.features.schedules.creation import (
     wanted,
 )
 from horarium.features.schedules.decisions import bypass_on_record
+from horarium.features.schedules.drafts import check_definitions, check_gap
 from horarium.features.schedules.lifecycle import delete_opened
 from horarium.features.schedules.references import Lookups
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.service import change_opened, parse_new
 from horarium.features.schedules.write_rows import insert_schedules, set_bundle
 from horarium.features.tenants import rows as tenant_rows
-from horarium.features.tenants.quotas import check_definitions, check_gap
 from horarium.platform.caller import Caller, require_confirmed
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict

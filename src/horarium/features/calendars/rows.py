@@ -10,9 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.platform.database.columns import TypedRows, from_text, to_text
 from horarium.platform.database.errors import UniqueConflict
-from horarium.platform.database.statements import Row, page_within_bytes, sized
+from horarium.platform.database.statements import Row, TypedRows, from_text, page_within_bytes, sized, to_text
 from horarium.platform.database.tables import calendars
 
 

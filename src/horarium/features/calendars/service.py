@@ -24,8 +24,7 @@ from horarium.features.calendars import rows as calendar_rows
 from horarium.features.calendars.rows import CalendarRow
 from horarium.features.resources import Resources
 from horarium.features.schedules import lookup_rows
-from horarium.features.schedules.drafts import hold_namespace, require_namespace
-from horarium.features.tenants.quotas import check_bytes, check_rows
+from horarium.features.schedules.drafts import check_bytes, check_rows, hold_namespace, require_namespace
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import MAX_LIMIT, Caller, checked_limit
 from horarium.platform.database import Connection, limits

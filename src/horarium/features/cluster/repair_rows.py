@@ -16,10 +16,9 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.decision import changes
-from horarium.core.document.event import CommandContext, EventType
+from horarium.core.decision import decide
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Position, RunState, Status
+from horarium.core.document.states import CommandContext, EventType, Position, RunState, Status
 from horarium.features.history.rows import Journal
 from horarium.features.runs.retention_rows import set_checkpoint
 from horarium.features.schedules import write_rows
@@ -28,8 +27,8 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import ScheduleRow, find_by_uid
 from horarium.features.webhooks.delivery_rows import LEASE_SECONDS
 from horarium.instant import SECOND, Instant, to_rfc3339
-from horarium.platform.database.counters import lock_counters
 from horarium.platform.database.run_states import HANDED_OUT_LIST, OPEN_ROOT
+from horarium.platform.database.statements import lock_counters
 from horarium.platform.database.tables import counters, runs, subscriptions
 from horarium.platform.database.tables import positions as table
 
@@ -186,7 +185,7 @@ def plan_again(connection: Connection, known: Plannings, uid: bytes, now: Instan
         park(connection, uid, error=str(planning), error_class=type(planning).__name__, now=now)
         return Replanned(row.namespace, row.schedule_id, Status.BROKEN)
     position = Position(row.decided_until, None, Status.ACTIVE, row.generation)
-    planned = changes.replan(planning.spec, uid, position, row.decided_until)
+    planned = decide.replan(planning.spec, uid, position, row.decided_until)
     write_rows.move_position(connection, uid, status=planned.status, next_due=planned.next_due)
     return Replanned(row.namespace, row.schedule_id, planned.status)
 
@@ -257,7 +256,7 @@ def move_plan(
     planning = known.load(connection, [row.planning])[row.planning]
     if isinstance(planning, Exception) or not _moves(planning, uid, row.status, row.decided_until, row.next_due):
         return None
-    change = changes.edit_position(planning, planning, uid, row.position(), now=now, spec_changed=True)
+    change = decide.edit_position(planning, planning, uid, row.position(), now=now, spec_changed=True)
     set_checkpoint(connection, uid, sequence=row.next_sequence, decided_until=row.decided_until, now=now)
     position = change.position
     write_rows.move_position(
@@ -273,7 +272,7 @@ def move_plan(
 
 
 def _tell(
-    connection: Connection, row: ScheduleRow, change: changes.PositionEdit, context: CommandContext, now: Instant
+    connection: Connection, row: ScheduleRow, change: decide.PositionEdit, context: CommandContext, now: Instant
 ) -> int:
     """The number of the next event."""
     journal, position = Journal(row.next_sequence, now, context), change.position

@@ -9,7 +9,7 @@ from fastapi import Query
 
 from horarium.core.decision.health import watched_status
 from horarium.core.decision.presence import ProcessState
-from horarium.core.decision.statuses import HealthStatus, WatchedStatus
+from horarium.core.decision.record import HealthStatus, WatchedStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version
@@ -24,7 +24,7 @@ from horarium.features.schedules.model import ScheduleHealth, ScheduleHealthList
 from horarium.features.tenants.model import ClusterInfo, ControlPlane, Liveness, LoopLife, ProcessLife
 from horarium.instant import to_datetime
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import next_page, readable
+from horarium.platform.http.limits import next_page, readable
 from horarium.platform.http.middleware import CONTROL_PLANE_VERSION
 from horarium.platform.http.requests import CallerOf, IdentityOf, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply

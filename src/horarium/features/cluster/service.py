@@ -9,7 +9,7 @@ from typing import Final
 
 from horarium.core.decision.health import judge
 from horarium.core.decision.presence import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
-from horarium.core.decision.statuses import HealthStatus
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState, Status
 from horarium.features.resources import Resources

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
 from horarium.core.document.json_values import unreadable_of
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Origin, Status
+from horarium.core.document.states import MAX_RUNS_EXHAUSTED, EventType, Origin, Status
 from horarium.core.lifecycle.live_run import Unsound, unsound
 from horarium.core.recurrence.spec import Spec
 from horarium.features.cluster import repair_rows, verify_rows
@@ -23,8 +22,8 @@ from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant, from_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
-from horarium.platform.database.counters import key_owner
 from horarium.platform.database.errors import is_fault_of_a_row
+from horarium.platform.database.statements import key_owner
 from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission
 

@@ -22,8 +22,8 @@ from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.retention_rows import LIFECYCLE
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import TypedRows, from_text
 from horarium.platform.database.run_states import FINAL_NAMES
+from horarium.platform.database.statements import TypedRows, from_text
 from horarium.platform.database.tables import (
     approvals,
     checkpoints,

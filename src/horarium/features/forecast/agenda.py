@@ -16,10 +16,9 @@ from horarium.core.decision import agenda
 from horarium.core.decision.agenda import MAX_ROWS, AgendaEntry, AgendaSource, Bucket, LaneCounts
 from horarium.core.decision.evaluator import FACTS
 from horarium.core.decision.facts import NO_FACTS, UnreadablePolicies
-from horarium.core.decision.statuses import Forecast
-from horarium.core.document.event import EventType
+from horarium.core.decision.record import Forecast
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Origin, Reason, RunState, Status
+from horarium.core.document.states import EventType, Origin, Reason, RunState, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import rows as forecast_rows
 from horarium.features.forecast.rows import AgendaCandidate, OccurrenceEvent
@@ -27,10 +26,10 @@ from horarium.features.forecast.service import HORIZON
 from horarium.features.resources import Resources
 from horarium.features.schedules import fact_rows
 from horarium.features.schedules import list_rows as schedule_lists
+from horarium.features.schedules.creation import seen_signals
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import ScheduleFilter
 from horarium.features.schedules.list_rows import Filter, SelectedSchedule
-from horarium.features.schedules.upcoming import seen_signals
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Query
 
 from horarium.core.decision.agenda import AgendaEntry
-from horarium.core.decision.statuses import Forecast
+from horarium.core.decision.record import Forecast
 from horarium.core.document.states import Reason, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import service as cluster_service
@@ -22,7 +22,7 @@ from horarium.features.schedules.views import check_texts, labels_of, status_of
 from horarium.instant import to_datetime
 from horarium.platform.database.statements import fitting
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import within_bytes
+from horarium.platform.http.limits import within_bytes
 from horarium.platform.http.requests import ALL_NAMESPACES, CallerOf, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes

@@ -10,13 +10,13 @@ from fastapi import Query
 
 from horarium.core.decision import explain
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
-from horarium.core.decision.statuses import HAPPENED, MoveKind
+from horarium.core.decision.record import HAPPENED, MoveKind
 from horarium.core.decision.year import YearOverview
-from horarium.core.document.event import EventType
-from horarium.core.document.states import Reason
+from horarium.core.document.states import EventType, Reason
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import service
 from horarium.features.forecast.service import Previewed
+from horarium.features.schedules.creation import Written
 from horarium.features.schedules.model import (
     Explanation,
     Finding,
@@ -27,7 +27,6 @@ from horarium.features.schedules.model import (
     Year,
     YearDay,
 )
-from horarium.features.schedules.upcoming import Written
 from horarium.instant import Instant, from_rfc3339, to_datetime, to_rfc3339
 from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.http import examples

@@ -9,14 +9,13 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.document.event import EventType
-from horarium.core.document.states import Position, RunState, Status
+from horarium.core.document.states import EventType, Position, RunState, Status
 from horarium.features.history.rows import told_from
 from horarium.features.schedules.health_rows import ACTIVE
 from horarium.instant import LAST, MILLISECOND, Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import object_from_text
 from horarium.platform.database.run_states import OPEN_ROOT
+from horarium.platform.database.statements import object_from_text
 from horarium.platform.database.tables import history, plannings, positions, runs, schedules
 
 MOST_OF_ONE: Final = 5_000

@@ -16,18 +16,17 @@ from horarium.core.decision.explain import OccurrenceExplanation, RunNow, nomina
 from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
 from horarium.core.decision.guards import reads_signal
-from horarium.core.decision.statuses import Forecast
+from horarium.core.decision.record import Forecast
 from horarium.core.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.core.document.calendar import local_date
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
-from horarium.core.document.envelope import shown_input
+from horarium.core.document.json_values import shown_input
 from horarium.core.document.planning import Planning
 from horarium.core.document.rendering import NO_LITERALS, RunFacts, ScheduleName, literals_of, render
 from horarium.core.document.states import Origin, Reason
 from horarium.core.document.text_template import Literals, TemplateError
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.queue import inputs_for
+from horarium.core.policy.queue import PolicyError, inputs_for
 from horarium.core.recurrence.spec import Spec
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals.rows import waiting_below
@@ -38,10 +37,10 @@ from horarium.features.resources import Opened, Resources
 from horarium.features.runs import open_rows
 from horarium.features.runs import rows as runs_read
 from horarium.features.schedules import rows as schedules
+from horarium.features.schedules.creation import Written, seen_signals, zone_of
 from horarium.features.schedules.decisions import gather_facts
 from horarium.features.schedules.health_rows import waiting_runs
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.features.schedules.upcoming import Written, seen_signals, zone_of
 from horarium.instant import DAY, MINUTE, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection

@@ -97,7 +97,7 @@ def events_command(
 
 def _known(kinds: Sequence[str]) -> frozenset[str]:
     """Return the kinds; refuse unknown ones."""
-    from horarium.core.document.event import FEED_KINDS
+    from horarium.core.document.states import FEED_KINDS
 
     known = sorted({*FEED_KINDS.values()})
     if not {*kinds} <= {*known}:

@@ -31,12 +31,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import RootTransaction
 
-from horarium.core.document.event import EventType, NoticeType
+from horarium.core.document.states import EventType, NoticeType
 from horarium.features.history.rows import load_payloads
 from horarium.instant import SECOND, Instant
-from horarium.platform.database.columns import TypedRows, object_from_text
 from horarium.platform.database.postgres import WRITERS
-from horarium.platform.database.statements import page_within_bytes, sized
+from horarium.platform.database.statements import TypedRows, object_from_text, page_within_bytes, sized
 from horarium.platform.database.tables import feed_epochs, history, schedules
 
 FEED_LAG_SECONDS = 30

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from horarium.core.decision.statuses import HealthStatus
-from horarium.core.document.event import FEED_KINDS, EventType, NoticeType
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.json_values import damage_of
-from horarium.core.document.states import RunState
+from horarium.core.document.states import FEED_KINDS, EventType, NoticeType, RunState
 from horarium.features.tenants.model import FeedEntry
 from horarium.instant import Instant, from_rfc3339, to_datetime
 from horarium.platform.ids import id_text

@@ -23,7 +23,7 @@ from horarium.instant import to_datetime
 from horarium.platform.caller import Caller
 from horarium.platform.errors import OperationError
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import readable, within_bytes
+from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_again, resources_of
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes

@@ -16,12 +16,19 @@ from sqlalchemy import Connection
 
 from horarium.core.decision.facts import Missed
 from horarium.core.decision.record import NewEvent, missed_values
-from horarium.core.document.event import CommandContext, EventType, NoticeType, checked_payload, notice_payload
-from horarium.core.document.states import Origin
+from horarium.core.document.states import CommandContext, EventType, NoticeType, Origin, checked_payload, notice_payload
 from horarium.instant import DAY, Instant
-from horarium.platform.database.columns import TypedRows, event_text, object_from_text
 from horarium.platform.database.limits import Before, cutoff, latest
-from horarium.platform.database.statements import Row, RowInsert, load_by, page_within_bytes, sized
+from horarium.platform.database.statements import (
+    Row,
+    RowInsert,
+    TypedRows,
+    event_text,
+    load_by,
+    object_from_text,
+    page_within_bytes,
+    sized,
+)
 from horarium.platform.database.tables import history
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from horarium.core.document.event import FEED_KINDS
+from horarium.core.document.states import FEED_KINDS
 from horarium.errors import InvalidDefinition
 from horarium.features.history import entry_rows
 from horarium.features.history import rows as history

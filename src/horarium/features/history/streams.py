@@ -24,8 +24,8 @@ from horarium.features.resources import Resources
 from horarium.features.tenants.model import FeedEntry
 from horarium.platform.caller import Caller
 from horarium.platform.http.authentication import authorization_of, credential_of
-from horarium.platform.http.bodies import readable
 from horarium.platform.http.connections import TooManyStreams
+from horarium.platform.http.limits import readable
 from horarium.platform.http.responses import problem_of
 from horarium.platform.wire import UnreadableRow, encode
 

@@ -13,38 +13,17 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from sqlalchemy import Connection, TextClause, text, update
 
-from horarium.core.document.event import RunEventType
-from horarium.core.document.kinds import CELERY
-from horarium.core.document.states import RunState
-from horarium.features.runs import event_rows
-from horarium.features.runs.work_rows import COLUMNS, RunWork, as_works, run_works
+from horarium.core.document.reader import CELERY
+from horarium.core.document.states import RunEventType, RunState
+from horarium.features.runs import update_rows
+from horarium.features.runs.work_rows import COLUMNS, ClaimCandidate, ReadyTarget, RunWork, as_works, run_works
 from horarium.instant import MILLISECOND, SECOND, Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import event_text
+from horarium.platform.database.statements import event_text
 from horarium.platform.database.tables import runs
-
-
-class ReadyTarget(NamedTuple):
-    """Somebody's runs for one target, some of which may be ready now."""
-
-    namespace: str
-    target: str
-
-
-class ClaimCandidate(NamedTuple):
-    """A ready run that may be taken; the order of the fields after the target is the order of taking."""
-
-    namespace: str
-    target: str
-    rank: int  # priority, turned round: the least comes first
-    ready_at: Instant
-    run_id: bytes
-    heard: bool = False  # its target may have it already
-
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -243,7 +222,7 @@ def _begun(connection: Connection, works: list[RunWork], now: Instant, worker: s
     by = {} if worker is None else {"worker": worker}
     said = [({"node_id": work.node_id, "attempt": work.attempt, **by}, work) for work in started]
     told = [(work.run_id, work.next_event - 1, RunEventType.NODE_STARTED, values) for values, work in said]
-    event_rows.append_events(connection, told, now=now)
+    update_rows.append_events(connection, told, now=now)
     return works
 
 

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection, func, select, text
 
-from horarium.core.document.event import EventType
-from horarium.core.document.states import HANDED_OUT, OPEN, UNSUCCESSFUL, Origin, Reason, RunState, Status
+from horarium.core.document.states import HANDED_OUT, OPEN, UNSUCCESSFUL, EventType, Origin, Reason, RunState, Status
 from horarium.core.policy.approval import ApprovalDecision
 from horarium.features.history.rows import told_from
 from horarium.features.schedules.health_rows import ACTIVE, AT_REST

@@ -33,8 +33,7 @@ from horarium.core.recurrence.spec import Spec
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
-from horarium.platform.database.columns import from_text, object_from_text, to_text
-from horarium.platform.database.statements import RowInsert, select_by_ids
+from horarium.platform.database.statements import RowInsert, from_text, object_from_text, select_by_ids, to_text
 from horarium.platform.database.tables import run_definitions
 from horarium.platform.ids import id_text
 

@@ -16,15 +16,24 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection, update
 
-from horarium.core.decision.changes import pause_position
+from horarium.core.decision.decide import pause_position
 from horarium.core.decision.facts import Fact
 from horarium.core.decision.guards import facts_needed
 from horarium.core.decision.record import NewId, NewRun, ScheduleWrites
 from horarium.core.decision.run_policies import payers
-from horarium.core.document.event import EventType, RecordedOutcome
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import OPEN, Origin, Position, RunState, Status, instance_id
-from horarium.core.lifecycle.event import (
+from horarium.core.document.states import (
+    OPEN,
+    EventType,
+    Origin,
+    Position,
+    RecordedOutcome,
+    RunState,
+    Status,
+    instance_id,
+)
+from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.outcome import (
     ApprovalExpired,
     CancelledUnstarted,
     End,
@@ -34,7 +43,6 @@ from horarium.core.lifecycle.event import (
     Terminated,
     UsedResources,
 )
-from horarium.core.lifecycle.live_run import NO_RULES
 from horarium.core.lifecycle.react import react
 from horarium.core.policy.votes import SUPERSEDED
 from horarium.features.agents.policy_rows import move_turns
@@ -47,7 +55,7 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
 from horarium.features.schedules.write_rows import move_version
 from horarium.instant import DAY, Instant, to_rfc3339
-from horarium.platform.database import counters
+from horarium.platform.database import statements
 from horarium.platform.database.run_states import ACTIVE_LIST, ACTIVE_NAMES, NOT_STARTED_NAMES, WAITING_ROOT, sql_list
 from horarium.platform.database.statements import select_by_ids
 from horarium.platform.database.tables import runs
@@ -293,7 +301,7 @@ def settle_side_effects(
     if any(run.settled is not None and run.settled.member is not None for run in entry.runs):
         _give_turns(connection, namespace, entry)
     if _is_counted(planning):
-        counters.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
+        statements.add_to_counters(connection, births_to_count(namespace, schedule_uid, planning, entry, now))
     if entry.terminate_active:
         kept = frozenset(run.run_id for run in entry.runs[entry.kept_from :])
         end_active(connection, schedule_uid, now=now, keep=kept)
@@ -312,13 +320,13 @@ def _is_counted(planning: Planning) -> bool:
 
 def births_to_count(
     namespace: str, schedule_uid: bytes, planning: Planning, entry: ScheduleWrites, now: Instant
-) -> Mapping[counters.Counter, int]:
+) -> Mapping[statements.Counter, int]:
     """Changes of watched counters by the new runs of an entry."""
     needed = facts_needed(planning, Origin.SCHEDULED)
     day = now // DAY
-    changes: Counter[counters.Counter] = Counter()
+    changes: Counter[statements.Counter] = Counter()
     for run in entry.runs:
-        reserve = counters.to_millionths(planning.reserve if run.settled is None else run.settled.reserve)
+        reserve = statements.to_millionths(planning.reserve if run.settled is None else run.settled.reserve)
         for owner in _owners(namespace, schedule_uid, planning, run):
             if Fact.SPENDING in needed and reserve:
                 changes["spent", owner, day] += reserve
@@ -326,7 +334,7 @@ def births_to_count(
                 changes["runs", owner, day] += 1
     if planning.concurrency_key is not None:
         started = sum(run.state is not RunState.HELD for run in entry.runs)
-        changes["key", counters.key_owner(namespace, planning.concurrency_key), 0] = started
+        changes["key", statements.key_owner(namespace, planning.concurrency_key), 0] = started
     return changes
 
 
@@ -334,7 +342,7 @@ def _owners(namespace: str, schedule_uid: bytes, planning: Planning, run: NewRun
     """Owners of the counters that a new run changes: its schedule, and all that do its work."""
     settled = run.settled
     who = payers(planning.assigned, None) if settled is None else payers(settled.assignee, settled.member)
-    return [counters.schedule_owner(schedule_uid), *(counters.assignee_owner(namespace, each) for each in who)]
+    return [statements.schedule_owner(schedule_uid), *(statements.assignee_owner(namespace, each) for each in who)]
 
 
 def _give_turns(connection: Connection, namespace: str, entry: ScheduleWrites) -> None:

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from horarium.core.decision.record import FIRST_STORED_EVENT
-from horarium.core.document.event import RunEventType, make_lineage_payload
-from horarium.core.document.states import FINAL, Origin
+from horarium.core.document.states import FINAL, Origin, RunEventType, make_lineage_payload
 from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Resources
-from horarium.features.runs import event_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.event_rows import EventPlace, LogLineRow, NewLines
+from horarium.features.runs import update_rows
 from horarium.features.runs.rows import RunEventRow, RunRow
 from horarium.features.runs.service import Run, find_held, find_run, view
+from horarium.features.runs.update_rows import EventPlace, LogLineRow, NewLines
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
@@ -98,7 +97,7 @@ def _own(connection: Connection, run: Run, after: int, limit: int) -> EventPage:
 def _merged(connection: Connection, run: Run, after: EventPlace | None, limit: int) -> EventPage:
     row = run.row
     is_root = row.parent_run_id is None
-    stored = event_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
+    stored = update_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
     # Steps are of the occurrence and of the revision that their root is of.
     born = _created(Origin.STEP, row)
     told = [
@@ -209,7 +208,7 @@ def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int =
     def look(connection: Connection) -> Logs:
         # The run first: what it said last is written before its end can be seen.
         row = find_run(connection, caller, run_id)
-        return Logs(row.run_id, event_rows.read_lines(connection, row.run_id, after=after), row.state in FINAL)
+        return Logs(row.run_id, update_rows.read_lines(connection, row.run_id, after=after), row.state in FINAL)
 
     return resources.database.read(look)
 
@@ -230,7 +229,7 @@ def add_logs(
         held = find_held(connection, caller, run_id, lease_epoch)
         new = NewLines(held.run_id, lease_epoch, held.attempt, batch)
         # A run that is being changed at this moment keeps nothing: its worker comes again.
-        kept = event_rows.append_lines(connection, [new], most=most) if batch.lines else set()
+        kept = update_rows.append_lines(connection, [new], most=most) if batch.lines else set()
         return len(batch.lines) if kept else 0
 
     return resources.database.write(work)

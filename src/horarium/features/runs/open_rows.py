@@ -13,19 +13,17 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.document.event import CommandContext, EventType
-from horarium.core.document.kinds import CELERY
-from horarium.core.document.states import Origin, RunState
+from horarium.core.document.reader import CELERY
+from horarium.core.document.states import CommandContext, EventType, Origin, RunState
 from horarium.features.runs.definition_rows import insert_own
 from horarium.features.runs.retention_rows import LIFECYCLE
 from horarium.features.runs.step_rows import add_stops
 from horarium.features.schedules.decision_rows import ZEROS
 from horarium.instant import DAY, Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import to_text
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.run_states import ACTIVE_NAMES, IS_NOT_STARTED, OPEN_ROOT
-from horarium.platform.database.statements import count_up_to
+from horarium.platform.database.statements import count_up_to, to_text
 from horarium.platform.database.tables import (
     approvals,
     checkpoints,

@@ -12,20 +12,19 @@ from collections.abc import Sequence
 
 from sqlalchemy import ColumnElement, Connection, TextClause, bindparam, case, func, or_, select, text, update
 
-from horarium.core.decision.changes import ActiveRun, BufferedRun, plan_release
+from horarium.core.decision.decide import ActiveRun, BufferedRun, plan_release
 from horarium.core.decision.facts import SharedFacts
 from horarium.core.decision.run_policies import under_queue, under_waiting
-from horarium.core.document.event import RunEventType
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Origin, RunState, Status
-from horarium.core.lifecycle.event import End, Terminated
+from horarium.core.document.states import Origin, RunEventType, RunState, Status
 from horarium.core.lifecycle.live_run import NO_RULES
+from horarium.core.lifecycle.outcome import End, Terminated
 from horarium.core.lifecycle.react import react
 from horarium.core.policy.approval import WhileWaiting
 from horarium.features.agents.policy_rows import capacity_of
 from horarium.features.approvals import request_rows
 from horarium.features.history.rows import Journal
-from horarium.features.runs import end_rows, event_rows
+from horarium.features.runs import end_rows, update_rows
 from horarium.features.runs.count_rows import waiting_roots
 from horarium.features.runs.end_rows import ReleasedRun, end_below, tell_released
 from horarium.features.runs.update_rows import write_changes
@@ -34,9 +33,8 @@ from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
 from horarium.instant import Instant
-from horarium.platform.database.counters import add_to_counters, key_owner, lock_counters
 from horarium.platform.database.run_states import TO_STOP
-from horarium.platform.database.statements import select_by_ids
+from horarium.platform.database.statements import add_to_counters, key_owner, lock_counters, select_by_ids
 from horarium.platform.database.tables import positions as table
 from horarium.platform.database.tables import runs
 from horarium.platform.ids import id_text
@@ -218,7 +216,7 @@ def _write_released(connection: Connection, released: Sequence[tuple[ReleasedRun
         state = RunState.AWAITING_APPROVAL if run.run_id in waits else RunState.READY
         changes.append({"id": run.run_id, "new_state": state.value, "number": number, "at": now})
     connection.execute(_RELEASE, changes)
-    event_rows.append_events(
+    update_rows.append_events(
         connection,
         [
             (run.run_id, run.next_event, RunEventType.RUN_RELEASED, {"trigger_number": number})

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from horarium.core.document.definition import Definition
 from horarium.core.document.states import FINAL, RunState
-from horarium.core.lifecycle.event import Change, Nothing, NothingCause, Reported
 from horarium.core.lifecycle.live_run import NO_RULES, Rules, rules_for
+from horarium.core.lifecycle.outcome import Change, Nothing, NothingCause, Reported
 from horarium.core.lifecycle.react import react
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
@@ -28,8 +28,8 @@ from horarium.features.schedules.creation import redactor_for
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, run_principal
 from horarium.platform.database import Connection
-from horarium.platform.database.columns import from_text
 from horarium.platform.database.errors import DataError, is_fault_of_a_row
+from horarium.platform.database.statements import from_text
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import OperationError, Refused, RunNotFound, Unauthorized
 from horarium.platform.ids import parse_id

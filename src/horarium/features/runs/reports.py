@@ -8,11 +8,11 @@ from functools import partial
 from typing import assert_never
 
 from horarium.core.document.definition import Definition
-from horarium.core.document.event import RunEventType
 from horarium.core.document.json_values import check_text, checked_object, damage_of, is_storable
 from horarium.core.document.secret_values import Redactor
-from horarium.core.document.states import FINAL, RunState
-from horarium.core.lifecycle.event import (
+from horarium.core.document.states import FINAL, RunEventType, RunState
+from horarium.core.lifecycle.live_run import NO_RULES, rules_for
+from horarium.core.lifecycle.outcome import (
     Admit,
     Begin,
     Block,
@@ -26,9 +26,8 @@ from horarium.core.lifecycle.event import (
     RetryLater,
     WaitForTarget,
 )
-from horarium.core.lifecycle.live_run import NO_RULES, rules_for
 from horarium.core.policy.limits import millionths
-from horarium.core.policy.names import (
+from horarium.core.policy.queue import (
     MAX_LONG,
     MAX_TEXT_LENGTH,
     PolicyError,
@@ -43,10 +42,9 @@ from horarium.features.approvals.rows import approved_gates
 from horarium.features.resources import Resources
 from horarium.features.runs import claim_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.event_rows import add_event, count_events
 from horarium.features.runs.service import Run, find_held, find_in_namespace, lease_over, view
 from horarium.features.runs.transition_rows import record_event
-from horarium.features.runs.update_rows import MAX_ERROR
+from horarium.features.runs.update_rows import MAX_ERROR, add_event, count_events
 from horarium.features.schedules.creation import redactor
 from horarium.features.schedules.decisions import record_bypass
 from horarium.features.workflows.graph_rows import node_gates

@@ -17,14 +17,13 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.core.document.event import MAX_RUNS_EXHAUSTED, EventType
-from horarium.core.document.states import Origin, Source, Status
+from horarium.core.document.states import MAX_RUNS_EXHAUSTED, EventType, Origin, Source, Status
 from horarium.features.secrets.rows import forget_of_runs, forget_of_schedules
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.counters import schedule_owner
 from horarium.platform.database.limits import Before, cutoff, latest
 from horarium.platform.database.run_states import FINAL_NAMES
+from horarium.platform.database.statements import schedule_owner
 from horarium.platform.database.tables import (
     approval_votes,
     approvals,

@@ -10,7 +10,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from horarium.core.document.states import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
-from horarium.core.policy.names import shown as shown_value
+from horarium.core.policy.queue import shown as shown_value
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast.routes import MOMENT, written
 from horarium.features.resources import Resources
@@ -26,7 +26,7 @@ from horarium.instant import Instant, to_datetime
 from horarium.platform.bodies import ClaimBody, HeartbeatBody, ReportBody, read_body
 from horarium.platform.caller import Caller
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import cut, readable, within_bytes
+from horarium.platform.http.limits import cut, readable, within_bytes
 from horarium.platform.http.requests import (
     CallerOf,
     Document,

@@ -7,20 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.core.document.definition import Definition, agent_in
-from horarium.core.document.envelope import shown_input
-from horarium.core.document.event import RunEventType
-from horarium.core.document.json_values import UnreadableEntry, damage_of
+from horarium.core.document.json_values import UnreadableEntry, damage_of, shown_input
 from horarium.core.document.states import (
     FINAL,
     NOT_STARTED,
     Origin,
+    RunEventType,
     RunState,
     delivery_key,
     instance_id,
     occurrence_key,
     step_key,
 )
-from horarium.core.lifecycle.event import CancelledUnstarted, End, Terminated
+from horarium.core.lifecycle.outcome import CancelledUnstarted, End, Terminated
 from horarium.core.policy.queue import inputs_for
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import task_rows
@@ -30,12 +29,20 @@ from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows, work_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.claim_rows import ReadyTarget
-from horarium.features.runs.detail_rows import NO_NAMES, DisplayNames, NameKey, StepRow, find_names, keys_of, steps_of
-from horarium.features.runs.event_rows import add_event
-from horarium.features.runs.rows import RunFilter, RunRow
+from horarium.features.runs.rows import (
+    NO_NAMES,
+    DisplayNames,
+    NameKey,
+    RunFilter,
+    RunRow,
+    StepRow,
+    find_names,
+    keys_of,
+    steps_of,
+)
 from horarium.features.runs.transition_rows import record_event
-from horarium.features.runs.work_rows import RunWork
+from horarium.features.runs.update_rows import add_event
+from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.features.schedules import write_rows
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller, checked_limit

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.core.decision.run_policies import CreationPolicies, RunColumns, payer, payers, settle
+from horarium.core.document.checks import of_run
 from horarium.core.document.definition import Definition, SpecText, of_worker
 from horarium.core.document.document import ParsedDefinition, parse_definition
 from horarium.core.document.effective_policies import Effective
-from horarium.core.document.kinds import WORKFLOW
-from horarium.core.document.secrets import of_run
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.states import Origin, RunState
 from horarium.core.document.stored_workflow import WorkflowUse
 from horarium.core.policy.approval import NO_SKIPPING
@@ -27,7 +27,7 @@ from horarium.features.schedules.decisions import births_exceed, bypass_on_recor
 from horarium.features.schedules.drafts import Draft, check_draft, signed
 from horarium.features.schedules.next_run_rows import Birth, gather_policies
 from horarium.features.schedules.triggers import check_key
-from horarium.features.tenants import quota_rows
+from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows.graph_rows import newest_versions
@@ -35,15 +35,15 @@ from horarium.instant import DAY, SECOND, Instant, to_rfc3339
 from horarium.platform.bodies import StartBody
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
-from horarium.platform.database.columns import to_text
-from horarium.platform.database.counters import (
+from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.statements import (
     add_to_counters,
     assignee_owner,
     lock_counters,
     to_credits,
     to_millionths,
+    to_text,
 )
-from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import BudgetExceeded, KeyReused, Refused, WorkflowNotFound
 from horarium.platform.ids import id_text, new_id
@@ -231,8 +231,8 @@ def _start(
     document = draft.revision(1).document
     open_rows.insert_unscheduled(connection, values, document)
     resources.database.notify(connection, READY)
-    quota_rows.add_growth(
-        connection, {draft.definition.namespace: quota_rows.Growth(births=1, bytes=len(to_text(document)))}, now
+    tenant_rows.add_growth(
+        connection, {draft.definition.namespace: tenant_rows.Growth(births=1, bytes=len(to_text(document)))}, now
     )
     return Started(run_id, StartOutcome.STARTED, state, version)
 

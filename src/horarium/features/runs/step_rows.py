@@ -15,11 +15,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.decision.advance import StepFact
-from horarium.core.document.event import RunEventType
-from horarium.core.document.states import FINAL, OPEN, Origin, RunState
-from horarium.core.lifecycle.event import UsedResources
+from horarium.core.document.states import FINAL, OPEN, Origin, RunEventType, RunState
+from horarium.core.lifecycle.outcome import UsedResources
 from horarium.features.approvals import request_rows
-from horarium.features.runs import event_rows
+from horarium.features.runs import update_rows
 from horarium.features.runs.work_rows import COLUMNS, RunWork
 from horarium.features.schedules.decision_rows import ZEROS
 from horarium.instant import Instant
@@ -88,7 +87,7 @@ _STEPS = RowInsert(runs, (*NewStep._fields, *_SHARED), ZEROS)
 def insert(connection: Connection, steps: Sequence[NewStep], now: Instant) -> None:
     """With the first event of each, and the question where one waits for a yes."""
     _STEPS.run(connection, [_row(step, now) for step in steps])
-    event_rows.append_events(connection, [(step.run_id, _FIRST_EVENT, *_told(step)) for step in steps], now=now)
+    update_rows.append_events(connection, [(step.run_id, _FIRST_EVENT, *_told(step)) for step in steps], now=now)
     waiting = [step.run_id for step in steps if step.state == RunState.AWAITING_APPROVAL]
     if waiting:
         request_rows.request(connection, waiting, now)

@@ -19,12 +19,13 @@ from typing import NamedTuple, TypeAlias
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.decision.changes import plan_ending
-from horarium.core.decision.statuses import empties_after
-from horarium.core.document.event import CommandContext
+from horarium.core.decision.decide import plan_ending
+from horarium.core.decision.record import empties_after
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Obstacle, RunState, Status, check_transition, dispatch_status
-from horarium.core.lifecycle.event import (
+from horarium.core.document.states import CommandContext, Obstacle, RunState, Status, check_transition, dispatch_status
+from horarium.core.lifecycle.live_run import Rules
+from horarium.core.lifecycle.outcome import (
+    Accepted,
     Admit,
     Begin,
     Block,
@@ -39,8 +40,6 @@ from horarium.core.lifecycle.event import (
     TargetAccepted,
     WaitForTarget,
 )
-from horarium.core.lifecycle.live_run import Rules
-from horarium.core.lifecycle.outcome import Accepted
 from horarium.core.lifecycle.react import react
 from horarium.errors import HorariumError
 from horarium.features.approvals import request_rows
@@ -53,12 +52,11 @@ from horarium.features.runs.work_rows import RunWork, lock_any_works
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import LockedPosition
-from horarium.features.tenants import quota_rows
+from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import Instant
 from horarium.platform.database import Database
-from horarium.platform.database.columns import event_text
 from horarium.platform.database.run_archive import rows_by_ids_everywhere
-from horarium.platform.database.statements import select_by_ids
+from horarium.platform.database.statements import event_text, select_by_ids
 from horarium.platform.database.tables import schedules
 from horarium.platform.ids import id_text
 
@@ -167,17 +165,17 @@ def change_runs(
     counted = [each for each in recorded if each.counted]
     write_changes(connection, counted, now, by)
     _follow_up(connection, known, places, counted, now)
-    quota_rows.add_growth(connection, _large_results(recorded), now)
+    tenant_rows.add_growth(connection, _large_results(recorded), now)
     return recorded
 
 
-def _large_results(recorded: Sequence[RecordedChange]) -> dict[str, quota_rows.Growth]:
+def _large_results(recorded: Sequence[RecordedChange]) -> dict[str, tenant_rows.Growth]:
     """Storage growth by large results, to add to quotas at once; the count of bytes finds small ones."""
     sizes: Counter[str] = Counter()
     for run, change in recorded:
         if isinstance(change, End) and change.result is not None:
             sizes[run.namespace] += len(event_text(change.result))
-    return {namespace: quota_rows.Growth(bytes=size) for namespace, size in sizes.items() if size >= _LARGE}
+    return {namespace: tenant_rows.Growth(bytes=size) for namespace, size in sizes.items() if size >= _LARGE}
 
 
 def _may_end(event: Event) -> bool:

@@ -18,7 +18,6 @@ from horarium.core.policy.approval import NEVER, ApprovalDecision
 from horarium.core.policy.limits import MILLIONTHS
 from horarium.features.approvals.rows import AskedApproval
 from horarium.features.runs import model
-from horarium.features.runs.detail_rows import StepRow
 from horarium.features.runs.events import RunEvent
 from horarium.features.runs.model import (
     Covered,
@@ -33,11 +32,11 @@ from horarium.features.runs.model import (
 )
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.reports import Claimed
-from horarium.features.runs.rows import RunRow
+from horarium.features.runs.rows import RunRow, StepRow
 from horarium.features.runs.service import Run, Step
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.database.errors import CannotRead
-from horarium.platform.http.bodies import readable_row
+from horarium.platform.http.limits import readable_row
 from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
 

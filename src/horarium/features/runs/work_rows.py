@@ -13,15 +13,33 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, TextClause, bindparam, select, text, tuple_, update
 
-from horarium.core.document.kinds import CELERY
+from horarium.core.document.reader import CELERY
 from horarium.core.document.states import RunState
-from horarium.core.lifecycle.event import UsedResources
+from horarium.core.lifecycle.outcome import UsedResources
 from horarium.core.lifecycle.react import BUSY_SECONDS
 from horarium.instant import SECOND, Instant
 from horarium.platform.database.run_archive import lock_archived, rows_by_ids_everywhere
 from horarium.platform.database.run_states import HANDED_OUT_LIST, IS_NOT_STARTED, PROMPT_BUSY
 from horarium.platform.database.statements import RowUpdate, select_by_ids
 from horarium.platform.database.tables import approvals, runs
+
+
+class ReadyTarget(NamedTuple):
+    """Somebody's runs for one target, some of which may be ready now."""
+
+    namespace: str
+    target: str
+
+
+class ClaimCandidate(NamedTuple):
+    """A ready run that may be taken; the order of the fields after the target is the order of taking."""
+
+    namespace: str
+    target: str
+    rank: int  # priority, turned round: the least comes first
+    ready_at: Instant
+    run_id: bytes
+    heard: bool = False  # its target may have it already
 
 
 class RunWork(NamedTuple):

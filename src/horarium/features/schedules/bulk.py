@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TypeVar, assert_never
 
-from horarium.core.decision.changes import released_at_once
+from horarium.core.decision.decide import released_at_once
 from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.checks import entry_key, label
 from horarium.core.document.states import OPEN, RunState, Status
-from horarium.core.policy.names import PolicyError
+from horarium.core.policy.queue import PolicyError
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows

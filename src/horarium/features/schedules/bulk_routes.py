@@ -17,15 +17,14 @@ from horarium.features.schedules.change_model import (
     ScheduleChoice,
     StopAction,
 )
+from horarium.features.schedules.creation import written_end
 from horarium.features.schedules.triggers import check_key
-from horarium.features.schedules.upcoming import written_end
 from horarium.platform.bodies import read_body
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.idempotency import IdempotencyKey
 from horarium.platform.http.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply
-from horarium.platform.http.routing import OPERATE, Routes
+from horarium.platform.http.routing import OPERATE, IdempotencyKey, Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
 

@@ -15,19 +15,16 @@ from sqlalchemy import Connection
 from horarium.core.decision.record import NewRun, ScheduleWrites, first_stored_event
 from horarium.core.decision.run_policies import RunColumns
 from horarium.core.document.definition import of_worker
-from horarium.core.document.event import EventType
 from horarium.core.document.json_values import Json
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Obstacle, Origin, Status, dispatch_status
+from horarium.core.document.states import EventType, Obstacle, Origin, Status, dispatch_status
 from horarium.features.history.rows import Journal, append, last_sequence
 from horarium.features.runs import definition_rows
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.rows import PositionChange
 from horarium.features.schedules.write_rows import move_version
 from horarium.instant import Instant, to_rfc3339
-from horarium.platform.database.columns import kept_text
-from horarium.platform.database.counters import to_millionths
-from horarium.platform.database.statements import RowInsert
+from horarium.platform.database.statements import RowInsert, kept_text, to_millionths
 from horarium.platform.database.tables import runs
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from horarium.core.decision import changes, run_policies
+from horarium.core.decision import decide, run_policies
 from horarium.core.decision.facts import (
     NO_FACTS,
     NO_SIGNAL,
@@ -23,9 +23,17 @@ from horarium.core.decision.run_policies import CreationPolicies
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
 from horarium.core.document.effective_policies import read_effective
-from horarium.core.document.event import EventType, NoticeType, RunEventType
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Origin, Position, Reason, RunState, Status
+from horarium.core.document.states import (
+    EventType,
+    NoticeType,
+    Origin,
+    Position,
+    Reason,
+    RunEventType,
+    RunState,
+    Status,
+)
 from horarium.core.document.stored_workflow import WorkflowUse
 from horarium.core.document.text_template import TemplateError
 from horarium.core.policy.approval import BYPASS_EVENT, NO_SKIPPING, ApprovalPolicy, Skipping, detect_bypass
@@ -39,18 +47,18 @@ from horarium.features.resources import Opened, Resources
 from horarium.features.runs import open_rows
 from horarium.features.runs import rows as runs_read
 from horarium.features.runs.end_rows import new_ids, settle_side_effects
-from horarium.features.runs.event_rows import add_event, count_events
 from horarium.features.runs.rows import RunRow
+from horarium.features.runs.update_rows import add_event, count_events
 from horarium.features.schedules import fact_rows, write_rows
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decision_rows import ScheduleRecord, write_records
 from horarium.features.schedules.references import any_step_waits, steps_wait
-from horarium.features.tenants import quota_rows
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants import rows as tenant_rows
+from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import MINUTE, SECOND, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
-from horarium.platform.database.columns import to_text
+from horarium.platform.database.statements import to_text
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ApprovalRequired, BundleRefused, QuotaExceeded, ScheduleBroken
 from horarium.platform.ids import id_text
@@ -251,7 +259,7 @@ def write_decisions(
         resources.database.notify(connection, READY)
     if entry.runs:
         size = sum(rendered.values()) + (0 if inputs is None else len(entry.runs) * len(to_text(inputs)))
-        quota_rows.add_growth(connection, {row.namespace: quota_rows.Growth(births=len(entry.runs), bytes=size)}, now)
+        tenant_rows.add_growth(connection, {row.namespace: tenant_rows.Growth(births=len(entry.runs), bytes=size)}, now)
     return entry
 
 
@@ -321,5 +329,5 @@ def _left_over(opened: Opened, position: Position) -> list[Missed]:
     row = opened.row
     if position.status is not Status.DELETED or row.status is not Status.ACTIVE:
         return []
-    left = changes.pause_position(opened.sound, row.position(), now=opened.now).superseded
+    left = decide.pause_position(opened.sound, row.position(), now=opened.now).superseded
     return [] if left is None else [replace(left, reason=Reason.REMAINING_ACTIONS_EXHAUSTED)]

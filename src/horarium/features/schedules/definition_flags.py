@@ -52,7 +52,7 @@ def _number(name: str, value: float) -> int | float:
 
 def _headers(name: str, texts: list[str]) -> dict[str, Any]:
     """Parse headers; a value may reference a secret: `Authorization={"$secret": "erp-token"}`."""
-    from horarium.core.document.secrets import SECRET_KEY
+    from horarium.core.document.checks import SECRET_KEY
 
     def read(value: str) -> Any:
         is_reference = value.lstrip("{ ").startswith(f'"{SECRET_KEY}"')

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from horarium.condition import Clause, ClauseResult, Condition, Operator, compile_condition
-from horarium.core.decision import changes
-from horarium.core.decision.changes import MOST_AT_ONCE, must_be_confirmed, released_by_edit
+from horarium.core.decision import decide
+from horarium.core.decision.decide import MOST_AT_ONCE, must_be_confirmed, released_by_edit
 from horarium.core.decision.facts import NO_SIGNAL, Fact, Signal
 from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.condition_context import ContextMember, DayCount, into_signal, never_there
@@ -30,9 +30,8 @@ from horarium.features.schedules import fact_rows as store_facts
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.creation import current_definition, wanted
 from horarium.features.schedules.decisions import refuse_skipping_in
-from horarium.features.schedules.drafts import Draft, examine_draft, require_namespace, signed
+from horarium.features.schedules.drafts import Draft, check_gap, examine_draft, require_namespace, require_room, signed
 from horarium.features.schedules.service import edit_waits, parse_new, planned_edit
-from horarium.features.tenants.quotas import check_gap, require_room
 from horarium.instant import Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
@@ -115,7 +114,7 @@ def _check_new(resources: Resources, connection: Connection, caller: Caller, ask
     try:
         draft = _examined(resources, connection, caller, parsed, definition, None)
         refuse_skipping_in(connection, parsed.skipping, definition, needs_approval=draft.planning.needs_approval)
-        position = changes.begin_position(draft.planning, NOBODY, now=asked.now, paused=parsed.paused is True)
+        position = decide.begin_position(draft.planning, NOBODY, now=asked.now, paused=parsed.paused is True)
         _require_room(resources, connection, caller, draft, position, new=1, now=asked.now)
     except _WRONG as wrong:
         errors |= _by_field(wrong)
@@ -181,7 +180,7 @@ def _paused(parsed: ParsedDefinition, draft: Draft, opened: Opened, position: Po
     if parsed.paused is True and position.status is Status.ACTIVE:
         return position._replace(status=Status.PAUSED)
     if parsed.paused is False and position.status is Status.PAUSED:
-        return changes.resume_position(draft.planning, opened.row.schedule_uid, position, now=opened.now).position
+        return decide.resume_position(draft.planning, opened.row.schedule_uid, position, now=opened.now).position
     return position
 
 

@@ -28,7 +28,7 @@ from horarium.features.schedules.model import Year, YearDay
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import to_datetime
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import within_bytes
+from horarium.platform.http.limits import within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, Routes, ScheduleDocument

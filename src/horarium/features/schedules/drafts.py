@@ -1,27 +1,34 @@
-"""What must hold before a definition is written down: whatever it refers to exists, and its author may use it."""
+"""Conditions that a definition must meet before it is written: references, permissions, quotas.
+
+What must hold before a definition is written down: whatever it refers to exists, and its author may use it.
+
+Quotas of a namespace that a definition may not exceed, and the choice of the write for a large definition.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from horarium.core.document.assignee import AssigneeType, AssignmentDefinition
 from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar, zone_warning
 from horarium.core.document.canonical import to_document
+from horarium.core.document.checks import hosts_of
+from horarium.core.document.checks import references as references_in
 from horarium.core.document.condition_context import into_signal
 from horarium.core.document.definition import Definition
-from horarium.core.document.envelope import decode_input
-from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.json_values import decode_input
 from horarium.core.document.planning import Planning, compile_once, compile_planning, planning_text
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.secret_values import may_go_to, not_allowed
-from horarium.core.document.secrets import hosts_of
-from horarium.core.document.secrets import references as references_in
 from horarium.core.document.stored_workflow import WorkflowUse
-from horarium.core.policy.approval import run_needs_approval
-from horarium.core.policy.names import PolicyError
-from horarium.core.policy.retry import FailureMode
+from horarium.core.policy.approval import FailureMode, run_needs_approval
+from horarium.core.policy.limits import Quotas, definitions_exceed, gap_exceeds
+from horarium.core.policy.queue import PolicyError
+from horarium.core.recurrence.lint import shortest_gap
+from horarium.core.recurrence.spec import Spec
 from horarium.errors import CycleDetected, InvalidCalendar, InvalidDefinition
 from horarium.features.agents.policy_rows import PolicyDocuments, UnreadableDocument
 from horarium.features.resources import Address, Resources, called_by
@@ -42,7 +49,10 @@ from horarium.instant import Instant, to_datetime
 from horarium.launchers.registry import unserved
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
-from horarium.platform.errors import NamespaceNotFound
+from horarium.platform.database import limits as database_limits
+from horarium.platform.database.limits import RowLimit
+from horarium.platform.database.statements import to_text
+from horarium.platform.errors import NamespaceNotFound, QuotaExceeded, Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,3 +341,113 @@ def _wrong_assignment(found: AssignmentDefinition | UnreadableDocument | None, d
             return f"the assignment {name!r} belongs to the {who}; set this assignee or omit the assignee"
         case _:
             return None
+
+
+# Occurrences are whole seconds: no spec is closer than that.
+_ALWAYS = 1
+
+
+def check_definitions(
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    revisions: Sequence[NewRevision],
+    *,
+    new: int,
+    specs: Sequence[Spec] = (),
+    now: Instant,
+) -> None:
+    """Raises QuotaExceeded, and writes down what is added: `new` schedules and the bytes of these definitions.
+
+    `specs` are those that are new.
+    """
+    if not revisions:
+        return
+    size = sum(len(to_text(each.document)) for each in revisions)
+    limits = _check(resources, connection, namespace, tenant_rows.Growth(schedules=new, bytes=size), now)
+    if limits is not None:
+        for spec in specs:
+            check_gap(namespace, limits, spec, now)
+
+
+def check_bytes(
+    resources: Resources,
+    connection: Connection,
+    namespace: str,
+    document: Mapping[str, Any],
+    now: Instant,
+    *,
+    before: Mapping[str, Any] | None = None,
+) -> None:
+    """Raises QuotaExceeded, and writes down what is added: a document that takes the place of `before`."""
+    size = len(to_text(document)) - (0 if before is None else len(to_text(before)))
+    if size > 0:
+        _check(resources, connection, namespace, tenant_rows.Growth(bytes=size), now)
+
+
+def check_stored(resources: Resources, connection: Connection, namespace: str, size: int, now: Instant) -> None:
+    """Raise QuotaExceeded for `size` bytes beside documents; write down that they are stored."""
+    _check(resources, connection, namespace, tenant_rows.Growth(bytes=size), now)
+
+
+def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
+    """Raise Refused where the namespace has as many of these rows as one namespace may have."""
+    if database_limits.is_full(connection, rows, namespace):
+        raise Refused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
+
+
+def require_room(
+    resources: Resources, connection: Connection, revision: NewRevision, namespace: str, *, new: int, now: Instant
+) -> Quotas | None:
+    """The limits, as `check_definitions` asks for one definition; nothing is written."""
+    size = len(to_text(revision.document))
+    return _limits(resources, connection, namespace, tenant_rows.Growth(schedules=new, bytes=size), now)
+
+
+def _check(
+    resources: Resources, connection: Connection, namespace: str, growth: tenant_rows.Growth, now: Instant
+) -> Quotas | None:
+    limits = _limits(resources, connection, namespace, growth, now)
+    if limits is not None:
+        tenant_rows.add_growth(connection, {namespace: growth}, now)
+    return limits
+
+
+def _limits(
+    resources: Resources, connection: Connection, namespace: str, growth: tenant_rows.Growth, now: Instant
+) -> Quotas | None:
+    """Raises QuotaExceeded; None = whoever writes into a namespace that is gone is told so elsewhere."""
+    standing = resources.quotas.standing(connection, namespace, now, new=growth.schedules)
+    if standing is None:
+        return None
+    found = definitions_exceed(standing.limits, standing.usage, schedules=growth.schedules, size=growth.bytes)
+    if found is not None:
+        raise QuotaExceeded(namespace, found)
+    return standing.limits
+
+
+def check_gap(namespace: str, limits: Quotas, spec: Spec, now: Instant) -> None:
+    least = limits.shortest_gap_seconds
+    if least is None or least <= _ALWAYS:
+        return
+    found = gap_exceeds(limits, shortest_gap(spec, after=now, enough=least))
+    if found is not None:
+        raise QuotaExceeded(namespace, found)
+
+
+T = TypeVar("T")
+
+LARGE_BYTES = 16_384
+"""From this size of its JSON on, a definition is planned before the writer is taken."""
+
+
+class Write(Protocol):
+    """`Database.write` or `Database.write_planned`."""
+
+    def __call__(self, work: Callable[[Connection], T]) -> T: ...
+
+
+def write_of(resources: Resources, document: object) -> Write:
+    """Plan what a large document changes before the writer is taken; write the others at once, which costs less."""
+    database = resources.database
+    return database.write_planned if len(to_text(document)) > LARGE_BYTES else database.write

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, assert_never
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, text
 
-from horarium.core.decision.certainty import is_independent
 from horarium.core.decision.facts import NO_FACTS, Fact, Facts, SharedFacts, Signal, UnreadablePolicies
 from horarium.core.decision.guards import context_needed, facts_needed, is_given
+from horarium.core.decision.predicted_runs import is_independent
 from horarium.core.decision.run_policies import CreationPolicies, payer
 from horarium.core.document.calendar import CalendarDefinition, parse_calendar, shared_calendar
 from horarium.core.document.condition_context import ContextMember, DayCount
@@ -26,21 +26,21 @@ from horarium.core.policy.limits import Budget
 from horarium.errors import HorariumError
 from horarium.features.runs.count_rows import waiting_roots
 from horarium.features.schedules.next_run_rows import Birth, Gathered, gather_policies, run_times
-from horarium.features.tenants.quota_rows import QuotaBook
+from horarium.features.tenants.rows import QuotaBook
 from horarium.features.workflows.graph_rows import NO_FINDINGS, WorkflowFindings, graphs_of
 from horarium.instant import DAY, MINUTE, Instant
-from horarium.platform.database.columns import from_text
-from horarium.platform.database.counters import (
+from horarium.platform.database.run_states import FINAL_NAMES
+from horarium.platform.database.statements import (
     Counter,
     assignee_owner,
+    from_text,
     key_owner,
     lock_counters,
     read_counters,
+    rows_with,
     schedule_owner,
     to_credits,
 )
-from horarium.platform.database.run_states import FINAL_NAMES
-from horarium.platform.database.statements import rows_with
 from horarium.platform.database.tables import calendars, runs
 from horarium.platform.ids import id_at
 

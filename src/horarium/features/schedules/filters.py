@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import orjson
 
-from horarium.core.decision.statuses import HealthStatus
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.states import Status
 from horarium.features.schedules.list_rows import Cursor, Filter
 from horarium.features.schedules.references import field_attribute, searchable
 from horarium.features.schedules.write_rows import Attribute
 from horarium.instant import DAY, to_rfc3339
-from horarium.platform.database.columns import to_text
+from horarium.platform.database.statements import to_text
 from horarium.platform.errors import OperationError
 
 

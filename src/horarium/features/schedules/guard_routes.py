@@ -26,10 +26,9 @@ from horarium.platform.bodies import (
     read_body,
 )
 from horarium.platform.http import examples
-from horarium.platform.http.idempotency import IdempotencyKey
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf, json_body, same_namespace
 from horarium.platform.http.responses import IfMatch, Reply, version_of
-from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes
+from horarium.platform.http.routing import OPERATE, READ, WRITE, IdempotencyKey, Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import BackfillOutcome, encode
 

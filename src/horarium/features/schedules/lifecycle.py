@@ -7,15 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from horarium.core.decision import changes
-from horarium.core.decision.changes import released_at_once
+from horarium.core.decision import decide
+from horarium.core.decision.decide import released_at_once
 from horarium.core.decision.facts import Missed
 from horarium.core.document.assignee import AssigneeType
-from horarium.core.document.event import EventType
-from horarium.core.document.kinds import WORKFLOW
 from horarium.core.document.planning import Planning
-from horarium.core.document.states import Obstacle, Status, dispatch_status
-from horarium.core.lifecycle.event import CancelledUnstarted
+from horarium.core.document.reader import WORKFLOW
+from horarium.core.document.states import EventType, Obstacle, Status, dispatch_status
+from horarium.core.lifecycle.outcome import CancelledUnstarted
 from horarium.errors import CycleDetected, InvalidDefinition
 from horarium.features.agents.policy_rows import find_policy_documents
 from horarium.features.history.rows import Journal
@@ -23,10 +22,7 @@ from horarium.features.resources import Opened, Resources, open_schedule, wake_t
 from horarium.features.runs import open_rows
 from horarium.features.runs.transition_rows import ReportedEvent, record_events
 from horarium.features.schedules import pause_rows, write_rows
-from horarium.features.schedules.lookup_rows import newest_workflow
-from horarium.features.schedules.references import note_attribute
-from horarium.features.schedules.rows import ScheduleRow
-from horarium.features.schedules.upcoming import (
+from horarium.features.schedules.creation import (
     ScheduleChange,
     Written,
     moved,
@@ -36,6 +32,9 @@ from horarium.features.schedules.upcoming import (
     unchanged,
     zone_of,
 )
+from horarium.features.schedules.lookup_rows import newest_workflow
+from horarium.features.schedules.references import note_attribute
+from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.write_rows import mark_deleted, save_position, set_note
 from horarium.features.secrets.rows import forget_of_schedule
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
@@ -176,7 +175,7 @@ def resume_opened(
         return unchanged(connection, opened)
     _check_workflow(connection, row, opened.sound)
     require_confirmed(caller, released_at_once(opened.sound, active=row.active, held=row.held))
-    position = changes.resume_position(opened.sound, row.schedule_uid, row.position(), now=now).position
+    position = decide.resume_position(opened.sound, row.schedule_uid, row.position(), now=now).position
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(_overtaken(opened))
     journal.add(EventType.RESUMED, next_fire_at=rfc3339_or_none(position.next_due), generation=position.generation)
@@ -270,4 +269,4 @@ def _overtaken(opened: Opened) -> Missed | None:
     """The occurrences up to now that no tick has decided; a clock that stands still has none."""
     if opened.row.status not in (Status.ACTIVE, Status.BROKEN) or not isinstance(opened.planning, Planning):
         return None
-    return changes.pause_position(opened.planning, opened.row.position(), now=opened.now).superseded
+    return decide.pause_position(opened.planning, opened.row.position(), now=opened.now).superseded

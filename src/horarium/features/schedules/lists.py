@@ -8,7 +8,7 @@ from typing import Any
 
 from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
 from horarium.core.decision.health import judge
-from horarium.core.decision.statuses import Recent, in_order
+from horarium.core.decision.record import Recent, in_order
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
 from horarium.core.document.states import RunState, Status, instance_id
@@ -22,7 +22,15 @@ from horarium.features.runs.rows import RunFilter, RunRow
 from horarium.features.schedules import health_rows
 from horarium.features.schedules import list_rows as schedule_lists
 from horarium.features.schedules import rows as schedules
-from horarium.features.schedules.creation import current
+from horarium.features.schedules.creation import (
+    NextFire,
+    current,
+    is_plain,
+    next_due,
+    next_fires,
+    next_runs,
+    planned_row,
+)
 from horarium.features.schedules.drafts import require_namespace
 from horarium.features.schedules.filters import (
     EVERYTHING,
@@ -38,7 +46,6 @@ from horarium.features.schedules.filters import (
 from horarium.features.schedules.list_rows import Cursor, Filter, SchedulePage
 from horarium.features.schedules.references import Lookups, effective_of, retries_of
 from horarium.features.schedules.rows import ScheduleRow
-from horarium.features.schedules.upcoming import NextFire, is_plain, next_due, next_fires, next_runs, planned_row
 from horarium.features.workflows.graph_rows import stored_workflows
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.document.event import EventType
-from horarium.core.document.secrets import SECRET_KEY
+from horarium.core.document.checks import SECRET_KEY
+from horarium.core.document.states import EventType
 from horarium.features.schedules.rows import (
     REVISIONS,
     ROWS,
@@ -25,8 +25,15 @@ from horarium.features.schedules.rows import (
     with_document,
 )
 from horarium.instant import Instant
-from horarium.platform.database.columns import cycle_from_text, from_text, object_from_text, to_text
-from horarium.platform.database.statements import Row, page_within_bytes, sized
+from horarium.platform.database.statements import (
+    Row,
+    cycle_from_text,
+    from_text,
+    object_from_text,
+    page_within_bytes,
+    sized,
+    to_text,
+)
 from horarium.platform.database.tables import history, schedule_revisions, schedules, workflows
 
 

@@ -24,8 +24,8 @@ from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
 from horarium.core.document.assignee import Assignee, AssigneeType, AssignmentDefinition, workers_of
 from horarium.core.document.document import from_canonical
 from horarium.core.document.effective_policies import Effective, effective_text
-from horarium.core.document.kinds import WORKFLOW
 from horarium.core.document.planning import Planning
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.states import Origin, RunState
 from horarium.core.document.workflow_parts import WorkflowDefinition
 from horarium.core.policy.approval import ApprovalPolicy
@@ -44,9 +44,8 @@ from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import from_text
 from horarium.platform.database.run_states import OPEN_ROOT
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import from_text, rows_with
 from horarium.platform.database.tables import schedule_revisions, schedules
 from horarium.platform.ids import id_text
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.decision import changes
-from horarium.core.document.event import CommandContext, EventType
-from horarium.core.document.states import OPEN, Position, Status
+from horarium.core.decision import decide
+from horarium.core.document.states import OPEN, CommandContext, EventType, Position, Status
 from horarium.features.history.rows import Journal
 from horarium.features.runs import release_rows
 from horarium.features.schedules import rows as schedules
@@ -18,8 +17,8 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.write_rows import move_version, save_position
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
-from horarium.platform.database.columns import kept_text
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
+from horarium.platform.database.statements import kept_text
 from horarium.platform.database.tables import positions as table
 
 _MAX_ERROR = 1_000
@@ -75,7 +74,7 @@ def end(connection: Connection, known: Plannings, paused: Paused, *, now: Instan
         # Due at once: the tick that cannot plan it sets it aside, as it does with all of them.
         position = row.position()._replace(status=Status.ACTIVE, next_due=until)
     else:
-        position = changes.end_pause(planning, uid, row.position(), until=until)
+        position = decide.end_pause(planning, uid, row.position(), until=until)
     journal = Journal(row.next_sequence, now, CommandContext(row.paused_by, source="engine", reason=row.pause_reason))
     journal.add(
         EventType.RESUMED,

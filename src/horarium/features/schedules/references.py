@@ -11,7 +11,7 @@ from horarium.core.document.assignee import Assignee
 from horarium.core.document.calendar import CalendarDefinition, parse_calendar
 from horarium.core.document.definition import Definition
 from horarium.core.document.effective_policies import Effective
-from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.stored_workflow import WorkflowUse, sub_workflows
 from horarium.core.document.workflow_parts import Node
 from horarium.core.document.workflow_steps import CompiledWorkflow
@@ -19,13 +19,14 @@ from horarium.core.policy.approval import (
     ROLE_PREFIX,
     ApprovalMode,
     ApprovalPolicy,
+    FailurePolicy,
+    RetryPolicy,
     StepWaits,
     merge_approval_policies,
     run_needs_approval,
     step_needs_approval,
 )
 from horarium.core.policy.limits import RunLimits
-from horarium.core.policy.retry import FailurePolicy, RetryPolicy
 from horarium.core.policy.votes import names_of
 from horarium.errors import HorariumError
 from horarium.features.agents.policy_rows import PolicyDocuments, PolicyQuestion, effective_for, find_policy_documents

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from horarium.core.decision import changes as schedule_changes
+from horarium.core.decision import decide as schedule_changes
 from horarium.core.decision.evaluator import FACTS, Forecaster
 from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Fact, Facts, SharedFacts, Signal, UnreadablePolicies
 from horarium.core.decision.guards import reads_signal

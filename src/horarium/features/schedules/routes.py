@@ -10,15 +10,15 @@ from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.schedules import lifecycle, lists, service, views
+from horarium.features.schedules.creation import ScheduleChange, written_end
 from horarium.features.schedules.filters import ScheduleFilter, UnsupportedFilter, parse_query
 from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.model import Schedule, ScheduleList, WriteResult
-from horarium.features.schedules.upcoming import ScheduleChange, written_end
 from horarium.features.schedules.views import assignee_type_of, check_texts, health_of, labels_of, status_of
 from horarium.platform.bodies import NoteBody, PauseScheduleBody, read_body
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable, within_bytes
+from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Confirm, Document, ResourcesOf, same_namespace
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import OPERATE, READ, WRITE, Routes, ScheduleDocument

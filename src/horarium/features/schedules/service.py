@@ -9,15 +9,14 @@ from hashlib import sha256
 
 import orjson
 
-from horarium.core.decision import changes
-from horarium.core.decision.changes import released_by_edit
+from horarium.core.decision import decide
+from horarium.core.decision.decide import released_by_edit
 from horarium.core.decision.facts import Fact
 from horarium.core.decision.guards import facts_needed
 from horarium.core.document.canonical import UpdateMode, to_document
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import ParsedDefinition, changed_fields, named_in, parse_definition, spec_equal
-from horarium.core.document.event import EventType
-from horarium.core.document.states import Origin, Status
+from horarium.core.document.states import EventType, Origin, Status
 from horarium.core.policy.approval import run_needs_approval
 from horarium.errors import InvalidDefinition
 from horarium.features.bundles.values import BundleKind
@@ -28,24 +27,27 @@ from horarium.features.schedules import rows as schedules
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.creation import (
     SECRETS,
+    Planned,
+    ScheduleChange,
     begin_schedule,
     current_definition,
     keep_credentials,
+    moved,
+    next_runs,
     same_exhausted,
     told,
+    unchanged,
     wanted,
 )
 from horarium.features.schedules.decisions import bypass_on_record, refuse_skipping_in
-from horarium.features.schedules.drafts import Draft, check_draft
+from horarium.features.schedules.drafts import Draft, check_definitions, check_draft, write_of
 from horarium.features.schedules.lifecycle import pause_opened, require_somebody, resume_opened
 from horarium.features.schedules.references import note_attribute
 from horarium.features.schedules.rows import PositionChange
-from horarium.features.schedules.upcoming import Planned, ScheduleChange, moved, next_runs, unchanged
 from horarium.features.schedules.write_rows import add_revision, insert_schedule, save_position, set_note
-from horarium.features.tenants.quotas import check_definitions, write_of
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, require_confirmed
-from horarium.platform.database import Connection, counters
+from horarium.platform.database import Connection, statements
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.wakeups import READY
 from horarium.platform.errors import ScheduleAlreadyExists, ScheduleNotFound
@@ -296,7 +298,7 @@ def _revise(
         next_sequence=journal.write(connection, row.schedule_uid, row.namespace),
     )
     if not facts_needed(draft.planning, Origin.SCHEDULED).isdisjoint({Fact.SPENDING, Fact.DAILY_RUNS}):
-        counters.recount_today(connection, row.schedule_uid, now)
+        statements.recount_today(connection, row.schedule_uid, now)
     if row.held and release_rows.release(connection, resources.known, row.schedule_uid, now=now):
         resources.database.notify(connection, READY)
     if position.next_due != row.next_due:
@@ -332,17 +334,17 @@ def _beside(
     return replace(unchanged(connection, opened), outcome=WriteOutcome.UPDATED, version=version, changed=changed)
 
 
-def planned_edit(opened: Opened, draft: Draft, *, spec_changed: bool) -> changes.PositionEdit:
+def planned_edit(opened: Opened, draft: Draft, *, spec_changed: bool) -> decide.PositionEdit:
     """Where the edit leaves the plan."""
     row, now = opened.row, opened.now
     position = row.position()
     if isinstance(opened.planning, Exception):
         # Nobody can say which occurrences a spec has that cannot be read; count from now on.
         position = position._replace(decided_until=max(position.decided_until, now))
-        return changes.edit_position(
+        return decide.edit_position(
             draft.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=True
         )
-    return changes.edit_position(
+    return decide.edit_position(
         opened.planning, draft.planning, row.schedule_uid, position, now=now, spec_changed=spec_changed
     )
 

@@ -9,17 +9,17 @@ from enum import StrEnum
 from horarium.core.decision.decide import decide_trigger
 from horarium.core.decision.facts import NO_FACTS, Birth, Facts, Fire, Hold, Skip
 from horarium.core.document.canonical import UpdateMode
-from horarium.core.document.event import EventType
+from horarium.core.document.checks import SECRET_KINDS, check_value
 from horarium.core.document.json_values import DocumentProblems
 from horarium.core.document.rendering import TemplateUse
-from horarium.core.document.secrets import SECRET_KINDS, check_value
-from horarium.core.document.states import Origin, Position, Reason, RunState, Status, instance_id
+from horarium.core.document.states import EventType, Origin, Position, Reason, RunState, Status, instance_id
 from horarium.core.policy.queue import OverlapPolicy
 from horarium.errors import InvalidDefinition
 from horarium.features.history.rows import Journal
 from horarium.features.resources import Opened, Resources, open_exhausted, open_schedule
 from horarium.features.runs import rows as runs_read
 from horarium.features.runs.rows import RunRow
+from horarium.features.schedules.creation import ScheduleChange
 from horarium.features.schedules.decisions import (
     bypass_on_record,
     gather_facts,
@@ -31,7 +31,6 @@ from horarium.features.schedules.decisions import (
 )
 from horarium.features.schedules.drafts import check_input
 from horarium.features.schedules.service import update_opened
-from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.features.schedules.write_rows import save_position
 from horarium.instant import Instant
 from horarium.platform.caller import Caller

@@ -8,18 +8,18 @@ from typing import Any, cast
 
 from msgspec import Raw
 
+from horarium.core.decision.record import HealthStatus, Recent
 from horarium.core.decision.run_policies import told
-from horarium.core.decision.statuses import HealthStatus, Recent
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.descriptions import spec_words
 from horarium.core.document.document import from_canonical
 from horarium.core.document.json_values import damage_of
 from horarium.core.document.states import Source, Status, instance_id
-from horarium.core.policy.names import shown
-from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
+from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy, shown
 from horarium.errors import HorariumError, InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs.rows import RunRow
+from horarium.features.schedules.creation import ScheduleChange
 from horarium.features.schedules.filters import LISTED
 from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.lists import Described, Listed
@@ -35,7 +35,6 @@ from horarium.features.schedules.model import (
     Standing,
     WriteResult,
 )
-from horarium.features.schedules.upcoming import ScheduleChange
 from horarium.instant import to_datetime
 from horarium.platform.ids import id_text
 from horarium.platform.wire import merge, time_of

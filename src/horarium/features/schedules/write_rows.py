@@ -17,14 +17,13 @@ from sqlalchemy import Connection
 from sqlalchemy.dialects import postgresql, sqlite
 
 from horarium.core.decision.record import Counts
-from horarium.core.document.kinds import workspace_of
+from horarium.core.document.reader import workspace_of
 from horarium.core.document.states import Position, Status
 from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.rows import LockedPosition, PositionChange, ScheduleRow
 from horarium.instant import Instant
-from horarium.platform.database.columns import to_text
 from horarium.platform.database.errors import UniqueConflict
-from horarium.platform.database.statements import RowInsert, RowUpdate, select_by_ids
+from horarium.platform.database.statements import RowInsert, RowUpdate, select_by_ids, to_text
 from horarium.platform.database.tables import plannings, positions, schedule_attributes, schedule_revisions, schedules
 from horarium.platform.database.tables import positions as positions_table
 

@@ -12,8 +12,8 @@ from horarium.features.secrets.rows import SecretName
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable
 from horarium.platform.http.examples import AT
+from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import READ, WRITE, Routes

@@ -21,11 +21,11 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Row, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from horarium.core.document.secrets import SECRET_KEY, found_in, is_generated_for, of_run, of_schedule
+from horarium.core.document.checks import SECRET_KEY, found_in, is_generated_for, of_run, of_schedule
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.columns import TypedRows, from_text, to_text
 from horarium.platform.database.installation import CannotUnseal, KeyReplaced, Sealer, replace_key_fingerprint, seal_in
+from horarium.platform.database.statements import TypedRows, from_text, to_text
 from horarium.platform.database.tables import (
     run_definitions,
     runs,

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from horarium.core.document.secret_values import checked_hosts, checked_value
-from horarium.core.policy.names import PolicyError, checked_id
+from horarium.core.policy.queue import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
-from horarium.features.schedules.drafts import hold_namespace, require_namespace
+from horarium.features.schedules.drafts import check_stored, hold_namespace, require_namespace
 from horarium.features.schedules.lookup_rows import schedules_with_secret
 from horarium.features.secrets import rows
 from horarium.features.secrets.rows import SecretName
-from horarium.features.tenants.quotas import check_stored
 from horarium.features.workflows.rows import workflows_with_secret
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection

@@ -7,10 +7,9 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from horarium.core.decision.statuses import HealthStatus
+from horarium.core.decision.record import HealthStatus
 from horarium.core.document.calendar import CalendarKind
-from horarium.core.document.event import EventType
-from horarium.core.document.states import RunState
+from horarium.core.document.states import EventType, RunState
 from horarium.platform.bodies import Body, Name, Text, Whole
 from horarium.platform.wire import Answer, Object, Permission, RemovalOutcome, RevokeOutcome, Role, Rows, Time
 

@@ -18,15 +18,15 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.document.states import OPEN
-from horarium.core.lifecycle.event import Terminated
+from horarium.core.lifecycle.outcome import Terminated
 from horarium.features.runs.retention_rows import LIMIT, Found, Swept, delete_runs, delete_some
 from horarium.features.runs.transition_rows import ReportedEvent, record_events
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.counters import assignee_owner, key_owner, schedule_owner
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
+from horarium.platform.database.statements import assignee_owner, key_owner, schedule_owner
 from horarium.platform.database.tables import (
     audit,
     audit_heads,

@@ -31,7 +31,7 @@ from horarium.instant import from_datetime, to_datetime
 from horarium.platform.bodies import NamespaceBody, NamespaceChange, read_body
 from horarium.platform.caller import Caller
 from horarium.platform.http import examples
-from horarium.platform.http.bodies import readable
+from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import ADMINISTER, READ, Routes

@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.core.policy.limits import RetentionPolicy, changed_quotas, changed_retention
-from horarium.core.policy.names import PolicyError, checked_id, parse_name, text
+from horarium.core.policy.queue import PolicyError, checked_id, parse_name, text
 from horarium.errors import InvalidDefinition
 from horarium.features.agents.service import AGENTS
 from horarium.features.approvals import standing_rows
 from horarium.features.resources import Resources
-from horarium.features.schedules.drafts import hold_namespace
+from horarium.features.schedules.drafts import check_rows, hold_namespace
 from horarium.features.tenants import removal_rows, rows
-from horarium.features.tenants.quota_rows import QuotaUsage
-from horarium.features.tenants.quotas import check_rows
 from horarium.features.tenants.removal_rows import LiveRows
-from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
+from horarium.features.tenants.rows import NamespaceRow, NewToken, QuotaUsage, TokenRow
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection, limits

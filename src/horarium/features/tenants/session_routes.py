@@ -33,7 +33,6 @@ from horarium.platform.http.authentication import (
     require_our_page,
     session_of,
 )
-from horarium.platform.http.bodies import body_of
 from horarium.platform.http.browser_sessions import (
     CODE_PREFIX,
     MAX_SECRET,
@@ -43,6 +42,7 @@ from horarium.platform.http.browser_sessions import (
     set_header,
 )
 from horarium.platform.http.connections import certificate_of
+from horarium.platform.http.limits import body_of
 from horarium.platform.http.requests import CallerOf, ResourcesOf, caller_for, json_object
 from horarium.platform.http.responses import Reply
 from horarium.platform.http.routing import LOOK, OPEN, Routes

@@ -18,7 +18,7 @@ from horarium.features.history import entry_rows
 from horarium.features.history.entry_rows import FeedCursor, FeedRow, cursor_text
 from horarium.features.webhooks.rows import ROWS, SubscriptionRow
 from horarium.instant import SECOND, Instant
-from horarium.platform.database.columns import TypedRows, object_from_text
+from horarium.platform.database.statements import TypedRows, object_from_text
 from horarium.platform.database.tables import (
     dead_letters,
     schedule_attributes,

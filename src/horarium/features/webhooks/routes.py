@@ -30,7 +30,7 @@ from horarium.launchers.webhook import Delivered
 from horarium.platform.bodies import read_body
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable, within_bytes
+from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
 from horarium.platform.http.routing import READ, WRITE, Routes

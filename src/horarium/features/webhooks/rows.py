@@ -12,8 +12,14 @@ from sqlalchemy import Connection
 from horarium.core.document.json_values import damage_of
 from horarium.features.history.entry_rows import START, FeedCursor, cursor_text, parse_cursor
 from horarium.instant import Instant
-from horarium.platform.database.columns import TypedRows, names_from_text, object_from_text, to_text
-from horarium.platform.database.statements import Scope, within_scope
+from horarium.platform.database.statements import (
+    Scope,
+    TypedRows,
+    names_from_text,
+    object_from_text,
+    to_text,
+    within_scope,
+)
 from horarium.platform.database.tables import dead_letters, subscriptions
 
 _AT_ONCE = 900

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from horarium.core.document.json_values import damage_of
-from horarium.core.policy.names import PolicyError, checked_id
+from horarium.core.policy.queue import PolicyError, checked_id
 from horarium.errors import InvalidDefinition
 from horarium.features.history import entry_rows
 from horarium.features.history.model import cloud_event, message_id

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.canonical import action_document
+from horarium.core.document.checks import hosts_of, move_credentials, names_in, of_node
 from horarium.core.document.definition import Action, Definition, SpecText
 from horarium.core.document.document import ParsedDefinition
-from horarium.core.document.kinds import WORKFLOW
 from horarium.core.document.nodes import action_of
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.secret_values import may_go_to, not_allowed
-from horarium.core.document.secrets import hosts_of, move_credentials, names_in, of_node
 from horarium.core.document.states import Source
 from horarium.core.document.stored_workflow import (
     MAX_REACHABLE,

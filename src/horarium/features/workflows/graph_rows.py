@@ -15,14 +15,13 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine, exists, or_, select
 
-from horarium.core.document.kinds import WORKFLOW
 from horarium.core.document.planning import Planning
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.workflow import parse_workflow
 from horarium.core.document.workflow_steps import CompiledWorkflow
 from horarium.features.runs.work_rows import RunWork
 from horarium.instant import Instant
-from horarium.platform.database.columns import cycle_from_text, from_text
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import cycle_from_text, from_text, rows_with
 from horarium.platform.database.tables import schedules, workflows
 
 WorkflowName: TypeAlias = tuple[str, str]

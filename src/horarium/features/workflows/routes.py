@@ -31,12 +31,11 @@ from horarium.features.workflows.rows import WorkflowSummaryRow as Row
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
 from horarium.platform.http.audited import Audited
-from horarium.platform.http.bodies import readable
 from horarium.platform.http.examples import AT, RUN_ID
-from horarium.platform.http.idempotency import IdempotencyKey
+from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
-from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.http.routing import READ, WRITE, IdempotencyKey, Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import WriteOutcome
 

@@ -13,15 +13,14 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
+from horarium.core.document.checks import SECRET_KEY
 from horarium.core.document.effective_policies import read_effective
-from horarium.core.document.kinds import WORKFLOW
-from horarium.core.document.secrets import SECRET_KEY
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.stored_workflow import MAX_DEPTH, MAX_REACHABLE, StoredUses, WorkflowUse
 from horarium.features.workflows.graph_rows import newest_versions
 from horarium.instant import Instant
-from horarium.platform.database.columns import TypedRows, from_text, object_from_text, to_text
 from horarium.platform.database.run_states import OPEN_ROOT
-from horarium.platform.database.statements import rows_with
+from horarium.platform.database.statements import TypedRows, from_text, object_from_text, rows_with, to_text
 from horarium.platform.database.tables import runs, schedule_revisions, schedules, secrets, workflows
 
 

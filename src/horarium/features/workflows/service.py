@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
+from horarium.core.document.checks import of_workflow
 from horarium.core.document.json_values import same_json
-from horarium.core.document.secrets import of_workflow
 from horarium.core.document.stored_workflow import (
     NodeOrder,
     WorkflowUse,
@@ -21,14 +21,13 @@ from horarium.core.document.stored_workflow import (
     workflow_document,
 )
 from horarium.core.document.workflow import WorkflowDefinition, parse_workflow
-from horarium.core.policy.names import PolicyError, checked_id, shown
+from horarium.core.policy.queue import PolicyError, checked_id, shown
 from horarium.errors import InvalidDefinition, InvalidWorkflow
 from horarium.features.approvals import standing_rows
 from horarium.features.resources import Resources
 from horarium.features.schedules.decisions import bypass_on_record
-from horarium.features.schedules.drafts import require_namespace
+from horarium.features.schedules.drafts import check_bytes, check_rows, require_namespace
 from horarium.features.tenants import rows as tenant_rows
-from horarium.features.tenants.quotas import check_bytes, check_rows
 from horarium.features.workflows import rows as workflow_rows
 from horarium.features.workflows.drafts import (
     TemplateChange,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from horarium.core.document.kinds import WORKFLOW
+from horarium.core.document.reader import WORKFLOW
 from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources

@@ -28,11 +28,10 @@ from horarium.launchers.a2a.dialect import (
     RpcFailed,
     read_reply,
 )
-from horarium.launchers.bounds import LONGEST_WAIT_SECONDS
 from horarium.launchers.exchange import ConnectionLost, Dialler, Exchange, HttpOrigin, HttpResponse, InvalidRequest
 from horarium.launchers.exchange import TargetForbidden as AddressForbidden
 from horarium.launchers.http import opening, shown
-from horarium.launchers.payload import NotJson, check, clean_text, encode
+from horarium.launchers.payload import LONGEST_WAIT_SECONDS, NotJson, check, clean_text, encode
 from horarium.launchers.requests import BadAction, place_of
 from horarium.launchers.ssrf import AddressGuard
 from horarium.platform.clock import Clock

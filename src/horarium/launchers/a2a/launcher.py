@@ -14,7 +14,7 @@ import asyncio
 import ssl
 from dataclasses import replace
 
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.lifecycle.outcome import Outcome, Refused, RunCancelled, RunTimedOut, Unreachable
 from horarium.launchers.a2a.client import A2AClient, AgentAddressForbidden, Called, RequestNotSent
 from horarium.launchers.a2a.connections import (
@@ -65,8 +65,8 @@ from horarium.launchers.a2a.messages import (
     message_of,
     push_for,
 )
-from horarium.launchers.bounds import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.launcher import AgentLine, Launcher, LaunchRequest
+from horarium.launchers.payload import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
 from horarium.launchers.ssrf import AddressGuard
 from horarium.platform.clock import Clock
 
@@ -273,7 +273,7 @@ LATE_REPLY_SECONDS = 0.7
 
 
 class A2ALauncher(Launcher):
-    declares = kinds.PROMPT
+    declares = reader.PROMPT
     kind = declares.name
     honours_key = False
     concurrency = CONCURRENCY

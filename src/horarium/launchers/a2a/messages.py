@@ -52,8 +52,7 @@ from horarium.core.lifecycle.outcome import (
     push_token,
     push_url,
 )
-from horarium.core.policy.approval import AGENT_AUTH, AGENT_INPUT, MAX_QUESTION
-from horarium.core.policy.retry import AgentFault, RetryCause
+from horarium.core.policy.approval import AGENT_AUTH, AGENT_INPUT, MAX_QUESTION, AgentFault, RetryCause
 from horarium.instant import to_rfc3339
 from horarium.launchers.a2a.dialect import MessageSeen, OutgoingMessage, Push, RpcFailed, TaskSeen, TaskState
 from horarium.launchers.launcher import LaunchRequest

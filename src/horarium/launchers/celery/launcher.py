@@ -18,7 +18,7 @@ from celery.exceptions import SecurityError
 from kombu.exceptions import SerializationError, SerializerNotInstalled
 
 from horarium.audience import USUAL, Audience
-from horarium.core.document import kinds
+from horarium.core.document import reader
 from horarium.core.document.definition import DEFAULT_CONNECTION, connection_in
 from horarium.core.document.json_values import is_storable
 from horarium.core.lifecycle.outcome import (
@@ -33,12 +33,11 @@ from horarium.core.lifecycle.outcome import (
     Unknown,
     Unreachable,
 )
-from horarium.core.policy.retry import TIME_LIMITS
-from horarium.launchers.bounds import Cleared, preflight
+from horarium.core.policy.approval import TIME_LIMITS
 from horarium.launchers.celery.broker import ANSWER_SECONDS, BadArguments, error_text, make_app, message_of
 from horarium.launchers.celery.publisher import FIRST_REST_SECONDS, Parcel, Publisher, Revocation
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import NotJson, clean_text, keep
+from horarium.launchers.payload import Cleared, NotJson, clean_text, keep, preflight
 from horarium.platform.clock import Clock
 
 # ── result backend ────────────────────────────────────────────────────────────────────────────────────
@@ -132,7 +131,7 @@ class Broker:
 
 
 class CeleryLauncher(Launcher):
-    declares = kinds.CELERY
+    declares = reader.CELERY
     kind = declares.name
     honours_key = False
     concurrency = None

@@ -65,7 +65,7 @@ def change_schedules(
     remote: Remote, action: str, chosen: Selection, yes: bool, confirm: bool = False, **fields: Any
 ) -> None:
     """Change exactly the schedules that were counted. --yes does not confirm very many runs."""
-    from horarium.core.decision.changes import MOST_AT_ONCE
+    from horarium.core.decision.decide import MOST_AT_ONCE
 
     client = remote.client
     # With all fields, so that errors are reported before the confirmation.

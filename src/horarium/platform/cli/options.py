@@ -135,7 +135,7 @@ def _roles() -> Iterable[str]:
 
 
 def _feed_kinds() -> Iterable[str]:
-    from horarium.core.document.event import FEED_KINDS
+    from horarium.core.document.states import FEED_KINDS
 
     return sorted({*FEED_KINDS.values()})
 

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import httpx
 
-from horarium.core.policy.retry import backoff, unit_hash
+from horarium.core.policy.approval import backoff, unit_hash
 from horarium.features.history.model import UNREADABLE_KIND
 from horarium.platform.client.call import JSON, Call
 from horarium.platform.client.errors import (

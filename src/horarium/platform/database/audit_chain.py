@@ -27,7 +27,7 @@ from horarium.core.audit_entries import (
     make_entry,
 )
 from horarium.instant import Instant
-from horarium.platform.database.columns import from_text, kept_text, to_text
+from horarium.platform.database.statements import from_text, kept_text, to_text
 from horarium.platform.database.tables import audit, audit_heads
 
 _MAX_TEXT = 256

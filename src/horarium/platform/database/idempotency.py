@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.instant import Instant
-from horarium.platform.database.columns import from_text, to_text
+from horarium.platform.database.statements import from_text, to_text
 from horarium.platform.database.tables import idempotency
 
 

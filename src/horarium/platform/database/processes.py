@@ -20,7 +20,7 @@ from sqlalchemy import Connection
 from horarium.core.decision.presence import BEAT_SECONDS, GONE_AFTER_SECONDS, Presence, join_presences, silent_seconds
 from horarium.core.document.json_values import UnreadableEntry, unreadable_of
 from horarium.instant import LAST, SECOND, Instant
-from horarium.platform.database.columns import TypedRows, object_from_text, to_text
+from horarium.platform.database.statements import TypedRows, object_from_text, to_text
 from horarium.platform.database.tables import leases
 
 TICKER = "ticker"

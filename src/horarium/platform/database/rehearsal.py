@@ -22,7 +22,7 @@ from typing import Any, Final
 
 _ROWS, _GONE = "__rows", "__gone"
 # Reads of these are not repeated: heartbeats change every second and are only used for warnings, and the sums of a
-# namespace are an estimate by design (`features/tenants/quota_rows.py`).
+# namespace are an estimate by design (`features/tenants/rows.py`).
 UNCHECKED: Final = ("leases", "namespace_usage")
 
 _CHANGE = re.compile(r"(INSERT INTO|UPDATE|DELETE FROM)\s+\"?(\w+)\"?\s*(.*)", re.DOTALL | re.IGNORECASE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from horarium.core.document.kinds import PULLED
+from horarium.core.document.reader import PULLED
 from horarium.core.document.states import FINAL, HANDED_OUT, NOT_STARTED, OPEN, RunState
 
 

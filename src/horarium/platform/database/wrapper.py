@@ -1,12 +1,22 @@
-"""Databases that delegate to another one, among them one inside an open transaction."""
+"""Connections as other packages see them, and the clock that processes share.
+
+Databases that delegate to another one, among them one inside an open transaction.
+
+The time that all users of one database share: that of the database, measured at intervals.
+
+Every part of a process uses it. If the engine used it and the API used the clock of the machine, a schedule created on
+a machine that is 40 seconds off would fire for a time before it existed. Between two measurements the monotonic clock
+counts, so that a change of the machine's clock has no effect. SQLite has no clock: its users share the machine's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
+from horarium.instant import SECOND, Instant
 from horarium.platform.clock import Clock
 from horarium.platform.database.transactions import Database
 from horarium.platform.database.wakeups import Told, Wake, WakeupListener
@@ -88,3 +98,58 @@ class JoinedTransaction(DatabaseWrapper):
 
     def glance(self, work: Callable[[Connection], T]) -> T:
         return self.read(work)
+
+
+MEASURE_SECONDS = 60
+"""The maximum interval between measurements."""
+LOOK_SECONDS = 1.0
+"""The interval of checks whether a measurement is due."""
+# The machine's clock was set, or it slept: monotonic time may have stood still meanwhile.
+_STEP = SECOND
+
+
+class _Measured(NamedTuple):
+    """The shared time, the machine's time and the monotonic clock at one moment, in microseconds."""
+
+    shared: Instant
+    machine: Instant
+    monotonic: int
+
+
+class SharedClock:
+    def __init__(self, clock: Clock, database: Database) -> None:
+        self._clock = clock
+        self._database = database
+        self._measured: _Measured | None = None
+
+    def measure(self) -> None:
+        if self._database.dialect == "sqlite":
+            return
+        offset = self._database.clock_offset(self._clock)
+        machine, monotonic = self._clock.now(), self._monotonic()
+        self._measured = _Measured(machine + offset, machine, monotonic)
+
+    def now(self) -> Instant:
+        measured = self._measured
+        if measured is None:
+            return self._clock.now()
+        return measured.shared + self._monotonic() - measured.monotonic
+
+    def offset(self) -> int | None:
+        """Return the microseconds that the machine was behind at the last measurement; None = there was none."""
+        measured = self._measured
+        return None if measured is None else measured.shared - measured.machine
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def must_be_measured(self) -> bool:
+        """Return whether the last measurement is old, or the machine's clock was changed since."""
+        measured = self._measured
+        if measured is None:
+            return True
+        passed = self._monotonic() - measured.monotonic
+        return passed >= MEASURE_SECONDS * SECOND or abs(self._clock.now() - measured.machine - passed) > _STEP
+
+    def _monotonic(self) -> int:
+        return round(self._clock.monotonic() * SECOND)

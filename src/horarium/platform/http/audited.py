@@ -21,7 +21,7 @@ from horarium.errors import HorariumError
 from horarium.features.agents.workspace_model import WorkspaceCallerUnnamed
 from horarium.features.resources import Resources
 from horarium.features.schedules import rows as schedules
-from horarium.features.schedules.upcoming import ScheduleChange
+from horarium.features.schedules.creation import ScheduleChange
 from horarium.features.tenants import rows as tenant_rows
 from horarium.features.workflows.service import WorkflowChange
 from horarium.instant import MINUTE, Instant

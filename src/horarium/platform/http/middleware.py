@@ -16,9 +16,9 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.platform.clock import Clock
 from horarium.platform.http import responses
-from horarium.platform.http.bodies import BodiesFull, BodyBudget, BodyTooLarge, RequestBody
 from horarium.platform.http.connections import based, inner_path
 from horarium.platform.http.interface import PROGRAM, uncached, with_security
+from horarium.platform.http.limits import BodiesFull, BodyBudget, BodyTooLarge, RequestBody
 from horarium.platform.http.responses import problem, with_error
 from horarium.platform.http.routing import OPEN, OPERATIONS
 from horarium.platform.ids import id_text, new_id

@@ -10,8 +10,8 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from horarium.core.document.kinds import Kinds, schema_of
 from horarium.core.document.places import COMMON
+from horarium.core.document.reader import Kinds, schema_of
 from horarium.features.schedules.model import Schedule
 from horarium.platform.bodies import Body
 from horarium.platform.http.responses import MEDIA_TYPE

@@ -30,13 +30,12 @@ from horarium.platform.http.authentication import (
     shown_again,
     shown_by,
 )
-from horarium.platform.http.bodies import body_of
 from horarium.platform.http.browser_sessions import SOURCE_HEADER, UI
 from horarium.platform.http.connections import client_address
+from horarium.platform.http.limits import Turns, body_of, who_asks
 from horarium.platform.http.middleware import CONTROL_PLANE_VERSION
 from horarium.platform.http.responses import BadRequest, CommitNoting
 from horarium.platform.http.routing import body_names_namespace, permission_for
-from horarium.platform.http.turns import Turns, who_asks
 from horarium.platform.wire import Permission
 
 SOURCE = "api"

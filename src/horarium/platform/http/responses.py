@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from horarium.core.policy.names import shown as shown_value
+from horarium.core.policy.queue import shown as shown_value
 from horarium.errors import HorariumError, InvalidDefinition, InvalidSpec, InvalidTransition, InvalidWorkflow
 from horarium.features.agents.workspace_model import WorkspaceRequestInvalid
 from horarium.features.schedules.filters import ListRefused
