@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import certifi
 import pytest
 from cli.served import Server, set_environment
 from world import START, serving
 
 from horarium.testing import TestService, service
+
+
+@pytest.fixture(scope="session")
+def one_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with one of the certificates that are trusted everywhere."""
+    end = "-----END CERTIFICATE-----\n"
+    path = tmp_path_factory.mktemp("trusted") / "root.pem"
+    path.write_text(certifi.contents().partition(end)[0] + end, "utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def few_certificates(monkeypatch: pytest.MonkeyPatch, one_root: Path) -> None:
+    """Trust one authority: each command reads all trusted certificates, also for a server without TLS."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_root))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 - `served` (session): a real `horarium up` on SQLite in front of the fleet (`ui/fleet.py`), with its `url`,
   `token(role, namespace)` and `send("POST", path, body, namespace)` as admin.
 - `fresh` (test): a namespace of one's own, empty, with `tokens` by role and `send`, for tests that change things.
-- `browser` (module): Chromium.
+- `browser` (test): Chromium; one process for all tests of a session.
 - `open_page` (test): opens pages, `open_page("/schedules", role="viewer", namespace="warehouse")`; also `token`, `zone`
   (Asia/Kathmandu), `theme` (dark), `width` (390). `role=None` is somebody who has not signed in.
 - `page` (test): one of the admin of `default`, on nothing yet: `page.goto("./schedules")`.
@@ -15,12 +15,13 @@ Paths are those of the app: `open_page("/runs")` opens `/ui/runs`, and `page.got
 shared: a test that writes does so in `fresh`, or to what it has made itself. `ui/looking.py` has `assert_accessible`,
 `assert_fits` and `photograph`.
 
-While a browser runs the thread has an event loop, so `asyncio.run` and whatever calls it do not work in these tests.
+In a test with a browser the thread has an event loop, so `asyncio.run` and whatever calls it do not work there.
 Without a registry the tests are skipped; where `CI` is set they fail.
 """
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import shutil
@@ -132,11 +133,30 @@ def chromium(node: Node) -> Chromium:
     return of_the_machine() or of_the_package(node)
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: Chromium) -> Iterator[Browser]:
-    """Of a module and not of the session: what comes after it may want an event loop of its own."""
-    with running(chromium) as started:
-        yield started
+@dataclass(frozen=True)
+class StartedBrowser:
+    """A browser, and the event loop that Playwright leaves marked as running in this thread."""
+
+    browser: Browser
+    loop: asyncio.AbstractEventLoop
+
+
+@pytest.fixture(scope="session")
+def started_browser(chromium: Chromium) -> Iterator[StartedBrowser]:
+    with running(chromium) as browser:
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield StartedBrowser(browser, loop)
+        asyncio._set_running_loop(loop)
+    asyncio._set_running_loop(None)
+
+
+@pytest.fixture
+def browser(started_browser: StartedBrowser) -> Iterator[Browser]:
+    """Lend the browser of the session to a test; between such tests the thread has no event loop."""
+    asyncio._set_running_loop(started_browser.loop)
+    yield started_browser.browser
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture

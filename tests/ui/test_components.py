@@ -4,44 +4,33 @@ from __future__ import annotations
 
 import subprocess
 
-from app_build import MADE, UI
+import pytest
+from app_build import MADE, UI, digest, is_made, mark, sources
 from node_here import Node
 
 # Files that were looked at already, by what is in them.
 _KEPT = ("--cache-strategy", "content", "--cache-location", str(MADE / "prettier"))
+CHECKS = {
+    "vitest": ("node_modules/vitest/vitest.mjs", "run", "--reporter=default"),
+    "prettier": ("node_modules/prettier/bin/prettier.cjs", "--check", "--cache", *_KEPT, "."),
+    "eslint": ("node_modules/eslint/bin/eslint.js", "."),
+}
 
 
-def test_the_components_pass_their_own_tests(node: Node) -> None:
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_sources_pass_a_check(node: Node, name: str) -> None:
+    """A check that passed is repeated when a source, a package or the check has changed."""
+    from_what = digest(sources(UI, without=("node_modules", ".lock")), str(node.program), *CHECKS[name])
+    if is_made(name, from_what):
+        return
     done = subprocess.run(
-        [str(node.program), "node_modules/vitest/vitest.mjs", "run", "--reporter=default"],
+        [str(node.program), *CHECKS[name]],
         cwd=UI,
         env={**node.environment(), "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-
-
-def test_the_sources_are_laid_out_by_one_rule(node: Node) -> None:
-    done = subprocess.run(
-        [str(node.program), "node_modules/prettier/bin/prettier.cjs", "--check", "--cache", *_KEPT, "."],
-        cwd=UI,
-        env=node.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"run `npm run format` in ui/\n{done.stdout}\n{done.stderr}"
-
-
-def test_the_sources_have_no_finding_of_eslint(node: Node) -> None:
-    done = subprocess.run(
-        [str(node.program), "node_modules/eslint/bin/eslint.js", "."],
-        cwd=UI,
-        env=node.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    advice = "run `npm run format` in ui/\n" if name == "prettier" else ""
+    assert done.returncode == 0, f"{advice}{done.stdout}\n{done.stderr}"
+    mark(name, from_what)
