@@ -28,7 +28,6 @@ from horarium.core.document.states import (
 )
 from horarium.instant import Instant, to_rfc3339
 
-
 # The first events of a run (why it exists, that it exists) are read off its row; stored ones follow.
 FIRST_STORED_EVENT = 3
 
