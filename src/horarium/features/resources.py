@@ -41,7 +41,7 @@ from horarium.platform.database import Connection, Database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.wakeups import DUE
-from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
+from horarium.platform.errors import ScheduleBroken, ScheduleNotFound, VersionMismatch
 from horarium.platform.settings import Settings
 from horarium.platform.telemetry.telemetry import Telemetry
 
@@ -326,7 +326,7 @@ def open_schedule(
     if row is None:
         raise not_found(resources, connection, caller, schedule_id)
     if if_version is not None and row.version != if_version:
-        raise PreconditionFailed(if_version, row.version)
+        raise VersionMismatch(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]
     return Opened(row, planning, resources.clock.now(), resources.signals)
 

@@ -49,15 +49,15 @@ from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_a
 from horarium.features.approvals import rows
 from horarium.features.approvals import rows as approval_rows
 from horarium.features.approvals.model import (
-    AlreadyDecided,
+    ApprovalAlreadyDecided,
     ApprovalNotFound,
-    ApprovalOver,
+    ApprovalRequestExpired,
+    ApprovedInputsChanged,
+    ApproverRequired,
     BulkDecision,
     DecidedOne,
     DecisionOutcome,
-    InputsChanged,
-    NotAnApprover,
-    RequesterMayNotDecide,
+    SelfApprovalForbidden,
     StatusFilter,
 )
 from horarium.features.approvals.request_rows import current_inputs
@@ -80,7 +80,7 @@ from horarium.platform.caller import Caller, checked_limit, run_principal
 from horarium.platform.database import Connection
 from horarium.platform.database.statements import fitting, from_text
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
+from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, OperationRefused, RunNotFound
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, Role
 
@@ -290,11 +290,11 @@ def _asked(
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,
-    Refusal.NOT_AN_APPROVER: NotAnApprover,
-    Refusal.REQUESTER_MAY_NOT_DECIDE: RequesterMayNotDecide,
-    Refusal.ALREADY_DECIDED: AlreadyDecided,
-    Refusal.APPROVAL_EXPIRED: ApprovalOver,
-    Refusal.INPUTS_CHANGED: InputsChanged,
+    Refusal.NOT_AN_APPROVER: ApproverRequired,
+    Refusal.REQUESTER_MAY_NOT_DECIDE: SelfApprovalForbidden,
+    Refusal.ALREADY_DECIDED: ApprovalAlreadyDecided,
+    Refusal.APPROVAL_EXPIRED: ApprovalRequestExpired,
+    Refusal.INPUTS_CHANGED: ApprovedInputsChanged,
 }
 
 
@@ -400,7 +400,7 @@ def _decide(
     row, run = _locked(connection, row)
     # Who may decide is among what cannot be read, or what there is to decide about.
     if (broken := row.damage or run.damage) is not None:
-        raise Refused(f"the stored approval request cannot be read ({broken}); cancel its run")
+        raise OperationRefused(f"the stored approval request cannot be read ({broken}); cancel its run")
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)

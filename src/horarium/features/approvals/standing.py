@@ -13,11 +13,11 @@ from horarium.core.policy.votes import GrantTerms, OpenRequest, Refusal, Standin
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import standing_rows
 from horarium.features.approvals.model import (
-    NotAnApprover,
-    RequesterMayNotDecide,
+    ApproverRequired,
+    SelfApprovalForbidden,
+    StandingApprovalNotFound,
     StandingBody,
-    StandingNotFound,
-    TooManyStanding,
+    TooManyStandingApprovals,
 )
 from horarium.features.approvals.service import principal_of
 from horarium.features.approvals.standing_end_rows import bound_to, ends_of
@@ -77,7 +77,7 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
         subject = _subject(resources, connection, caller, asked)
         _check_decider(caller, subject)
         if standing_rows.count_of(connection, caller.namespace) >= MAX_STANDING:
-            raise TooManyStanding(
+            raise TooManyStandingApprovals(
                 f"the namespace has {MAX_STANDING} standing approvals, the maximum; delete some first"
             )
         row = StandingRow(
@@ -141,7 +141,7 @@ def _find(connection: Connection, caller: Caller, standing_id: str) -> StandingR
     except InvalidDefinition:
         row = None
     if row is None:
-        raise StandingNotFound(standing_id[:64])
+        raise StandingApprovalNotFound(standing_id[:64])
     return row
 
 
@@ -212,5 +212,5 @@ def _check_decider(caller: Caller, subject: _Subject) -> None:
     if found is None:
         return
     if found.refusal is Refusal.REQUESTER_MAY_NOT_DECIDE:
-        raise RequesterMayNotDecide(found.text)
-    raise NotAnApprover(found.text)
+        raise SelfApprovalForbidden(found.text)
+    raise ApproverRequired(found.text)

@@ -34,7 +34,7 @@ from horarium.platform.errors import (
     CalendarInUse,
     CalendarNotFound,
     CalendarReadOnly,
-    PreconditionFailed,
+    VersionMismatch,
 )
 from horarium.platform.wire import Permission
 
@@ -100,7 +100,7 @@ def update(
     def work(connection: Connection) -> StoredCalendar:
         row = _own(connection, caller, name)
         if if_version is not None and row.version != if_version:
-            raise PreconditionFailed(if_version, row.version)
+            raise VersionMismatch(if_version, row.version)
         if document.get("name", name) != name:
             raise InvalidCalendar("name: cannot be changed; clone the calendar under the new name")
         calendar = parse_calendar({**row.document, **document})

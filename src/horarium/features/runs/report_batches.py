@@ -31,7 +31,7 @@ from horarium.platform.database import Connection
 from horarium.platform.database.errors import DataError, is_fault_of_a_row
 from horarium.platform.database.statements import from_text
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import OperationError, Refused, RunNotFound, Unauthorized
+from horarium.platform.errors import OperationError, OperationRefused, RunNotFound, Unauthorized
 from horarium.platform.ids import parse_id
 from horarium.platform.wire import Permission, ReportOutcome, Role
 
@@ -39,7 +39,7 @@ Outcome: TypeAlias = Answered | HorariumError
 """The outcome of one report, or its error."""
 
 
-class Unstorable(Refused):
+class Unstorable(OperationRefused):
     """The report was heard, and cannot be written down; it will be as impossible the next time."""
 
     reason = "unstorable_report"

@@ -50,7 +50,7 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.installation import CannotUnseal, Sealer, require_key
-from horarium.platform.errors import Refused
+from horarium.platform.errors import OperationRefused
 from horarium.platform.ids import new_id
 from horarium.platform.wire import WriteOutcome
 
@@ -325,7 +325,7 @@ def keep_credentials(
     if not given:
         return ()
     if resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store credentials; set secret_key")
     namespace, sealer = parsed.definition.namespace, resources.sealer
     hosts = hosts_of(parsed.definition.action)
     known = secret_rows.find_all(connection, namespace, given)

@@ -52,7 +52,7 @@ from horarium.platform.database import Connection
 from horarium.platform.database import limits as database_limits
 from horarium.platform.database.limits import RowLimit
 from horarium.platform.database.statements import to_text
-from horarium.platform.errors import NamespaceNotFound, QuotaExceeded, Refused
+from horarium.platform.errors import NamespaceNotFound, OperationRefused, QuotaExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,9 +391,9 @@ def check_stored(resources: Resources, connection: Connection, namespace: str, s
 
 
 def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
-    """Raise Refused where the namespace has as many of these rows as one namespace may have."""
+    """Raise OperationRefused where the namespace has as many of these rows as one namespace may have."""
     if database_limits.is_full(connection, rows, namespace):
-        raise Refused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
+        raise OperationRefused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
 
 
 def require_room(

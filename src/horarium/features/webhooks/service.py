@@ -24,7 +24,7 @@ from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.installation import hold_key_fingerprint, seal_in
-from horarium.platform.errors import PreconditionFailed, Refused, SubscriptionAlreadyExists, SubscriptionNotFound
+from horarium.platform.errors import OperationRefused, SubscriptionAlreadyExists, SubscriptionNotFound, VersionMismatch
 from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission
 
@@ -73,7 +73,9 @@ def create(
         hold_namespace(connection, caller.namespace)
         most = resources.settings.subscriptions_per_namespace
         if rows.count(connection, caller.namespace) >= most:
-            raise Refused(f"the namespace has {most} subscriptions, the maximum (setting subscriptions_per_namespace)")
+            raise OperationRefused(
+                f"the namespace has {most} subscriptions, the maximum (setting subscriptions_per_namespace)"
+            )
         row = SubscriptionRow(
             subscription_id=identity,
             namespace=caller.namespace,
@@ -114,7 +116,7 @@ def update(
         hold_key_fingerprint(connection)  # a secret that stays is written again as it was read
         before = _find(connection, caller, which)
         if if_version is not None and before.version != if_version:
-            raise PreconditionFailed(if_version, before.version)
+            raise VersionMismatch(if_version, before.version)
         _refuse_unreadable(before, changes)
         kinds, narrowed = changes.get("kinds", before.kinds), changes.get("filter", before.filter)
         name, url, secret = changes.get("name", before.name), changes.get("url", before.url), changes.get("secret")
@@ -132,7 +134,7 @@ def update(
             retry_at=None,
         )
         if not rows.update(connection, after, expected_version=before.version):
-            raise PreconditionFailed(before.version, before.version + 1)
+            raise VersionMismatch(before.version, before.version + 1)
         resources.name_addresses(_KIND, after.name, (Address("url", after.url),))
         return _kept(connection, [after])[0]
 
@@ -202,7 +204,7 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
     if resources.sealer is None:
-        raise Refused("this process has no secret key; set secret_key")
+        raise OperationRefused("this process has no secret key; set secret_key")
     entry = FeedEntry(
         id=f"test-{id_text(new_id())}",
         kind=TEST_KIND,
@@ -311,5 +313,5 @@ def _checked(kinds: object, narrowed: object, name: object, url: object, secret:
 
 def _sealed(resources: Resources, connection: Connection, secret: str, owner: bytes) -> str:
     if resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store secrets; set secret_key")
     return seal_in(connection, resources.sealer, secret, owner)

@@ -38,7 +38,7 @@ from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.idempotency import Remembered
 from horarium.platform.database.statements import to_text
 from horarium.platform.database.wrapper import JoinedTransaction
-from horarium.platform.errors import ApprovalRequired, KeyReused, RequestInProgress
+from horarium.platform.errors import ApprovalRequired, IdempotencyKeyReused, RequestInProgress
 from horarium.platform.http.audited import Audited, audited_by_rule
 from horarium.platform.http.audited import audited as leaving_entry
 from horarium.platform.http.limits import in_turn
@@ -207,7 +207,7 @@ def _remember(resources: Resources, connection: Connection, caller: Caller, aske
 
 def _again(earlier: Remembered, asked: _RequestKey, marks: Mapping[str, Any]) -> Reply:
     if earlier.request_hash not in (asked.of, *asked.others):
-        raise KeyReused("This Idempotency-Key was used for a different request. Use a new key.")
+        raise IdempotencyKeyReused("This Idempotency-Key was used for a different request. Use a new key.")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
     compact = {COMPACT: kept["sha256"]} if "sha256" in kept else {}
