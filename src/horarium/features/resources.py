@@ -173,7 +173,7 @@ async def judge(
         if resolves or numeric_address(place.host) is not None:
             places.setdefault((place.host, place.port), []).append(each)
     hosts = list(places)[:MOST]
-    said = await asyncio.gather(*(_said(guard, host, port, namespace, seconds) for host, port in hosts))
+    said = await asyncio.gather(*(_address_problem(guard, host, port, namespace, seconds) for host, port in hosts))
     return [
         (each, f"{each.address.path}: {_whose(each.address)}{text}")
         for place, text in zip(hosts, said, strict=True)
@@ -182,7 +182,7 @@ async def judge(
     ]
 
 
-async def _said(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
+async def _address_problem(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
     try:
         async with asyncio.timeout(seconds):
             verdict = await guard.judge(host, port, namespace)

@@ -61,7 +61,7 @@ from horarium.features.approvals.model import (
     StatusFilter,
 )
 from horarium.features.approvals.request_rows import current_inputs
-from horarium.features.approvals.rows import Mine, QuestionFilter, QuestionRow, VoteRow, told_of
+from horarium.features.approvals.rows import Mine, QuestionFilter, QuestionRow, VoteRow, notice_fields
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
 from horarium.features.history.service import find_any
@@ -218,7 +218,7 @@ def view(
     agents = find_agents(connection, {agent for _, run in known if (agent := _agent_of(run)) is not None})
     return [
         replace(
-            _asked(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
+            _approval_view(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
             refused=vote_refused(question_of(row, cast[row.approval_id]), voter_of(caller, run), now),
             workflow_name=None if (key := _workflow_of(run)) is None else names.found.get(key),
             agent=_agent(agents, _agent_of(run)),
@@ -274,7 +274,7 @@ def _agent(agents: Mapping[Key, AgentDefinition | UnreadableDocument], key: Key 
     return found if isinstance(found, AgentDefinition) else AgentDefinition(key[1])
 
 
-def _asked(
+def _approval_view(
     row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], whole_action: bool
 ) -> ApprovalView:
     """A definition that cannot be read is the trouble of this run alone: it is shown as far as it is known."""
@@ -571,7 +571,7 @@ class _Voice:
         who, reason = principal_of(self.caller), self.said.reason
         rows.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
         values = {
-            **told_of(self.row, self.run.origin.value, self.run.nominal),
+            **notice_fields(self.row, self.run.origin.value, self.run.nominal),
             "decision": decision.value,
             "decided_by": who,
             "reason": reason,

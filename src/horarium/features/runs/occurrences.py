@@ -264,7 +264,7 @@ def _write(
     )
     if isinstance(decision, Skip):
         return _refused(run, opened, decision)
-    return _born(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
+    return _rerun_of(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
 
 
 def _open(resources: Resources, connection: Connection, caller: Caller, run_id: str) -> tuple[RunRow, Opened]:
@@ -310,7 +310,7 @@ def _refused(run: RunRow, opened: Opened, decision: Skip) -> Rerun:
     return Rerun(run.run_id, opened.row.schedule_id, outcome, reason=decision.reason, detail=decision.detail)
 
 
-def _born(run: RunRow, opened: Opened, decision: Birth, run_id: bytes, state: RunState, held: int) -> Rerun:
+def _rerun_of(run: RunRow, opened: Opened, decision: Birth, run_id: bytes, state: RunState, held: int) -> Rerun:
     is_fired = isinstance(decision, Fire)
     return Rerun(
         run.run_id,

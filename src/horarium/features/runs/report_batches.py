@@ -119,7 +119,7 @@ def _taken(resources: Resources, carrier: Carrier, items: Sequence[_Item]) -> di
     if len(items) == 1:
         return {items[0].place: _alone(resources, carrier, items[0])}
     try:
-        written = resources.database.write(lambda connection: _written(resources, connection, carrier, items))
+        written = resources.database.write(lambda connection: _report_outcomes(resources, connection, carrier, items))
     except Exception as wrong:  # whatever else it is hits all of them alike
         if not is_fault_of_a_row(wrong):
             raise
@@ -168,7 +168,7 @@ def _as_target(caller: Caller, run_id: bytes, namespace: str) -> Caller:
 # ── one transaction ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _written(
+def _report_outcomes(
     resources: Resources, connection: Connection, carrier: Carrier, items: Sequence[_Item]
 ) -> dict[int, Outcome]:
     """The outcomes by place; those that are missing are to be reported by themselves."""

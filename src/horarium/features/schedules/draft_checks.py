@@ -90,7 +90,7 @@ class Invalid:
     forbidden: bool = False
 
 
-def check_asked(
+def check_request(
     resources: Resources, connection: Connection, *, caller: Caller, asked: DraftRequest
 ) -> CheckedDraft | Invalid:
     require_namespace(connection, caller.namespace)
@@ -123,7 +123,7 @@ def _check_new(
     except _WRONG as wrong:
         errors |= _by_field(wrong)
     if errors:
-        return Invalid(errors, key, definition.spec, kept_document(definition, key))
+        return Invalid(errors, key, definition.spec, stored_document(definition, key))
     return CheckedDraft(draft, position, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings))
 
 
@@ -257,7 +257,7 @@ def _by_field(wrong: HorariumError) -> dict[str, list[str]]:
             return {WHOLE: [wrong.message]}
 
 
-def kept_document(definition: Definition, key: str | None) -> dict[str, Any]:
+def stored_document(definition: Definition, key: str | None) -> dict[str, Any]:
     """As it would be kept; a name that is made when it is kept is not known before."""
     document = to_document(definition)
     return document if key is not None else {name: value for name, value in document.items() if name != "schedule_id"}

@@ -116,11 +116,11 @@ def examine_draft(
     problems: dict[str, list[str]] = {}
     attached: Mapping[str, CalendarDefinition | None] = {}
     speakers: PolicyDocuments | None = None
-    with _told_together(problems):
+    with _collect_errors(problems):
         _check_inputs(definition)
-    with _told_together(problems):
+    with _collect_errors(problems):
         attached = check_calendars(known, definition)
-    with _told_together(problems):
+    with _collect_errors(problems):
         speakers = _check_assigned(known, definition, before)
     if problems:
         raise InvalidDefinition(problems)
@@ -175,7 +175,7 @@ def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str
 
 
 @contextmanager
-def _told_together(problems: dict[str, list[str]]) -> Iterator[None]:
+def _collect_errors(problems: dict[str, list[str]]) -> Iterator[None]:
     """Whoever fills in a form is told all that is wrong at once."""
     try:
         yield

@@ -81,7 +81,7 @@ def get_namespace(resources: Resources, caller: Caller, name: str) -> NamespaceR
     return resources.database.read(look)
 
 
-def standing(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, QuotaUsage]:
+def namespace_usage(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, QuotaUsage]:
     """As `get`, with its limits and what it has of each, counted now."""
     row = get_namespace(resources, caller, name)
     now = resources.clock.now()
@@ -290,7 +290,7 @@ def rotate_token(
         now = resources.clock.now()
         if rows.find_token(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
-        kept = _is_kept(resources, connection, identity, now)
+        kept = _is_admin_token(resources, connection, identity, now)
         until = now + overlap_seconds * SECOND
         issued = rows.rotate_token(connection, caller.namespace, identity, now=now, previous_until=until)
         if issued is None:
@@ -312,7 +312,7 @@ def is_secret_of(resources: Resources, secret: str, token_id: str) -> bool:
     return resources.database.read(lambda connection: _opens(connection, secret, identity, now))
 
 
-def _is_kept(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
+def _is_admin_token(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
     secret = None if resources.admin_file is None else resources.admin_file.secret()
     return secret is not None and _opens(connection, secret, token_id, now)
 

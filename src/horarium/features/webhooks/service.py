@@ -136,7 +136,7 @@ def update(
         if not rows.update(connection, after, expected_version=before.version):
             raise VersionMismatch(before.version, before.version + 1)
         resources.name_addresses(_KIND, after.name, (Address("url", after.url),))
-        return _kept(connection, [after])[0]
+        return _stored(connection, [after])[0]
 
     try:
         return resources.database.write(work)
@@ -168,7 +168,7 @@ def list_subscriptions(
         shown = found[:limit]
         is_cut = limit is not None and len(found) > limit
         token = f"{shown[-1].namespace}/{shown[-1].name}" if is_cut else None
-        return SubscriptionPage(tuple(_kept(connection, shown)), token)
+        return SubscriptionPage(tuple(_stored(connection, shown)), token)
 
     return resources.database.read(look)
 
@@ -184,7 +184,7 @@ def _after(token: str) -> tuple[str, str]:
 def get(resources: Resources, caller: Caller, which: str) -> StoredSubscription:
     """By id or by name."""
     caller.require(Permission.READ)
-    return resources.database.read(lambda connection: _kept(connection, [_find(connection, caller, which)])[0])
+    return resources.database.read(lambda connection: _stored(connection, [_find(connection, caller, which)])[0])
 
 
 def delete(resources: Resources, caller: Caller, which: str) -> SubscriptionRow:
@@ -278,7 +278,7 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
     return found
 
 
-def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[StoredSubscription]:
+def _stored(connection: Connection, found: Sequence[SubscriptionRow]) -> list[StoredSubscription]:
     dead = delivery_rows.count_dead_letters(connection, [row.subscription_id for row in found]) if found else {}
     problems = rows.problems_of(connection, [row.subscription_id for row in found])
     return [

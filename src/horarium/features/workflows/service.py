@@ -103,7 +103,7 @@ def put(
     caller.require(Permission.WRITE)
     asked = read_document(resources, caller, document, _named(workflow_id))
     with bypass_on_record(resources, caller):
-        return _written_once(
+        return _write_with_retry(
             resources, lambda connection: put_read(resources, connection, caller, asked, if_version=if_version)
         )
 
@@ -336,7 +336,7 @@ def _token(text: str) -> int:
     return int(text)
 
 
-def _written_once(resources: Resources, work: Callable[[Connection], T]) -> T:
+def _write_with_retry(resources: Resources, work: Callable[[Connection], T]) -> T:
     """Somebody was faster: the second time their version is seen."""
     try:
         return resources.database.write_planned(work)
