@@ -243,7 +243,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
         ("api/test_subscriptions.py",), "lost_its_lease"),
     Mutant(
         "The rate quota ignores runs counted in the next minute",
-        "store/quotas", "_BORN",
+        "store/quotas", "_CREATED_RUNS",
         "between(_MINUTE, _MINUTE + 1)", "between(_MINUTE, _MINUTE)",
         ("store/test_quotas.py",), "sqlite"),
     # ── engine ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -392,7 +392,7 @@ def test_a_page_is_read_once_for_all_streams(horarium: TestService, monkeypatch:
 
 
 def test_pages_that_are_kept_are_bounded(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_KEPT_PAGES", 3)
+    monkeypatch.setattr(streams, "_CACHE_PAGES", 3)
     pages = streams._Pages()
     for number in range(10):
         pages._keep(("default", str(number)), streams.StreamPage((b"x" * number,), START, 0.0))

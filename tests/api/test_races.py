@@ -217,11 +217,11 @@ def broken(*_args: object, **_named: object) -> Any:
 
 # A request, and what makes its answer after everything was written.
 AFTER_COMMIT: dict[str, tuple[str, str, dict[str, Any] | None, Any, str]] = {
-    "create": ("POST", "/api/schedules", {**HOURLY, "schedule_id": "t"}, views, "written"),
-    "upsert": ("POST", "/api/schedules/upsert", {**HOURLY, "schedule_id": "t"}, views, "written"),
+    "create": ("POST", "/api/schedules", {**HOURLY, "schedule_id": "t"}, views, "write_result"),
+    "upsert": ("POST", "/api/schedules/upsert", {**HOURLY, "schedule_id": "t"}, views, "write_result"),
     "patch": ("PATCH", "/api/schedules/s", {"note": "new"}, schedule_routes, "etag"),
-    "pause": ("POST", "/api/schedules/s/pause", {}, views, "written"),
-    "delete": ("DELETE", "/api/schedules/s", None, views, "written"),
+    "pause": ("POST", "/api/schedules/s/pause", {}, views, "write_result"),
+    "delete": ("DELETE", "/api/schedules/s", None, views, "write_result"),
     "trigger": ("POST", "/api/schedules/s/trigger", {}, trigger_routes, "Triggered"),
     "backfill": (
         "POST",

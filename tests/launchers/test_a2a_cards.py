@@ -15,7 +15,7 @@ from launchers.names import Ticking
 from horarium.launchers.a2a import connections as module
 from horarium.launchers.a2a.card import MAX_CARD_BYTES, OLD_WELL_KNOWN, WELL_KNOWN
 from horarium.launchers.a2a.client import A2AClient
-from horarium.launchers.a2a.connections import KEPT_FAILED_SECONDS, KEPT_SECONDS, Cards
+from horarium.launchers.a2a.connections import CACHE_SECONDS, FAILED_CACHE_SECONDS, Cards
 from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 
@@ -54,7 +54,7 @@ def test_a_card_is_asked_for_once_in_a_while_and_without_the_token() -> None:
         first = await world.of()
         assert first == CardSeen(CARD)
         assert await world.of() is first
-        world.clock.seconds += KEPT_SECONDS - 1
+        world.clock.seconds += CACHE_SECONDS - 1
         assert await world.of() is first
         assert world.asked == [WELL_KNOWN]
         world.clock.seconds += 1
@@ -74,12 +74,12 @@ def test_a_card_that_has_not_changed_is_not_sent_again() -> None:
     async def test(world: World) -> None:
         world.far.routes[WELL_KNOWN] = route
         assert await world.of() == CardSeen(CARD, '"7"')
-        world.clock.seconds += KEPT_SECONDS
+        world.clock.seconds += CACHE_SECONDS
         assert await world.of() == CardSeen(CARD, '"7"')
         assert len(world.asked) == 2
         assert await world.cards.check("default", world.line()) == CardSeen(CARD, '"7"')
         assert [each.headers.get("if-none-match") for each in world.far.received] == [None, '"7"', '"7"']
-        world.clock.seconds += KEPT_SECONDS - 1
+        world.clock.seconds += CACHE_SECONDS - 1
         await world.of()
         assert len(world.asked) == 3
 
@@ -92,7 +92,7 @@ def test_an_agent_is_asked_under_its_path_first_and_by_the_old_name_last() -> No
         names = [f"/agents/a{WELL_KNOWN}", WELL_KNOWN, f"/agents/a{OLD_WELL_KNOWN}", OLD_WELL_KNOWN]
         assert world.asked == names
         # Where it was found is where it is asked for again.
-        world.clock.seconds += KEPT_SECONDS
+        world.clock.seconds += CACHE_SECONDS
         await world.of("/agents/a/")
         assert world.asked == [*names, OLD_WELL_KNOWN]
 
@@ -125,7 +125,7 @@ def test_a_card_that_cannot_be_had_is_asked_for_again_soon(raw: bytes, says: str
         assert await world.of() is seen
         assert len(world.asked) == 2
         world.far.answers[WELL_KNOWN] = answer("200 OK", CARD)
-        world.clock.seconds += KEPT_FAILED_SECONDS
+        world.clock.seconds += FAILED_CACHE_SECONDS
         assert await world.of() == CardSeen(CARD)
 
     in_world(test, **{WELL_KNOWN: raw})
@@ -136,7 +136,7 @@ def test_an_agent_that_is_away_has_the_card_that_it_had() -> None:
         async with HttpFarEnd(answers={WELL_KNOWN: answer("200 OK", CARD)}) as far:
             world = World(far)
             assert (await world.of()).card == CARD
-        world.clock.seconds += KEPT_SECONDS
+        world.clock.seconds += CACHE_SECONDS
         assert (await world.of()).card == CARD
         checked = await world.cards.check("default", world.line())
         assert checked.card is None
@@ -144,7 +144,7 @@ def test_an_agent_that_is_away_has_the_card_that_it_had() -> None:
         assert (await world.of()).card == CARD
         # Back again, and without a card: that is what it says now.
         async with HttpFarEnd(port=far.port):
-            world.clock.seconds += KEPT_FAILED_SECONDS
+            world.clock.seconds += FAILED_CACHE_SECONDS
             assert (await world.of()).card is None
 
     asyncio.run(run())

@@ -15,7 +15,7 @@ from launchers.names import FOUND, PATIENCE, Names, Ticking, patient, until
 
 from horarium.core.lifecycle.outcome import Finished, Outcome, Unreachable
 from horarium.launchers.http import HttpLauncher
-from horarium.launchers.resolver import MAX_KEPT, SystemResolver, numeric_address
+from horarium.launchers.resolver import MAX_CACHED, SystemResolver, numeric_address
 from horarium.launchers.ssrf import AddressGuard, AddressPolicy, Unresolved
 
 
@@ -100,11 +100,11 @@ def test_an_answer_is_kept_for_some_seconds_and_no_longer() -> None:
 def test_no_more_answers_are_kept_than_a_bound() -> None:
     async def ask() -> int:
         resolver = patient(Names(), clock=Ticking())
-        for n in range(MAX_KEPT + 10):
+        for n in range(MAX_CACHED + 10):
             await resolver(f"host-{n}.example", 80)
         return len(resolver._kept)
 
-    assert run(ask()) == MAX_KEPT
+    assert run(ask()) == MAX_CACHED
 
 
 @pytest.mark.parametrize(

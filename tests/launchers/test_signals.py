@@ -163,7 +163,7 @@ def test_a_question_whose_schedule_is_gone_frees_its_place(monkeypatch: pytest.M
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_KEPT", 2)
+    monkeypatch.setattr(module, "MAX_QUESTIONS", 2)
     provider = Provider(1)
     with asking(provider) as signals:
         for name in ("s", "t", "u", "s"):

@@ -19,7 +19,7 @@ from horarium.platform.errors import (
     CalendarNotFound,
     CalendarReadOnly,
     Forbidden,
-    PreconditionFailed,
+    VersionMismatch,
 )
 
 FEAST = {"name": "feasts", "kind": "skip_dates", "dates": ["2026-03-15"], "covers": ["2026-01-01", "2026-04-30"]}
@@ -100,7 +100,7 @@ def test_an_update_changes_what_it_says_and_nothing_else(office: Office) -> None
     kept = calendar_service.update(office.resources, ADMIN, "feasts", {"timezone": "Asia/Tokyo"}, if_version=1)
     assert (kept.version, kept.calendar.timezone, kept.updated_at) == (2, "Asia/Tokyo", NOON)
     assert len(kept.calendar.dates) == 1
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(VersionMismatch):
         calendar_service.update(office.resources, ADMIN, "feasts", {"dates": []}, if_version=1)
     with pytest.raises(InvalidCalendar):
         calendar_service.update(office.resources, ADMIN, "feasts", {"name": "other"})

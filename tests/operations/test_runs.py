@@ -21,7 +21,7 @@ from horarium.features.schedules import lists
 from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE, SECOND, Instant, to_rfc3339
 from horarium.platform.database.tables import runs as table
-from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
+from horarium.platform.errors import ApprovalRequired, Forbidden, ReportNotAuthorized, RunNotFound, RunNotHeld
 from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import ReportOutcome, StopOutcome
 
@@ -337,7 +337,7 @@ def test_a_leased_run_is_ended_by_its_holder_only(office: Office) -> None:
     run_id = _queued(office)
     (claimed,) = runs_reports.claim(office.resources, AGENT, "q")
     for said in ({}, {"attempt": 0}):
-        with pytest.raises(ReportUnproven):
+        with pytest.raises(ReportNotAuthorized):
             _said(office, run_id, state="succeeded", **said)
     with pytest.raises(Forbidden):
         _report(office, run_id, state="succeeded", report_token=office.resources.tokens.make(new_id(), 0))
@@ -353,7 +353,7 @@ def test_a_repeated_failed_report_leaves_the_next_attempt_alone(office: Office) 
     assert _report(office, run_id, **said) is ReportOutcome.LATE
     _enqueue(office, office.runs()[0])
     assert _report(office, run_id, **said) is ReportOutcome.LATE
-    with pytest.raises(ReportUnproven):
+    with pytest.raises(ReportNotAuthorized):
         _said(office, run_id, state="failed")
     row = office.runs()[0]
     assert (row.state, row.attempt) == (RunState.QUEUED, 1)

@@ -23,9 +23,9 @@ from horarium.platform.database.tables import runs
 from horarium.platform.errors import (
     Forbidden,
     NamespaceNotFound,
-    PreconditionFailed,
     ScheduleAlreadyExists,
     ScheduleNotFound,
+    VersionMismatch,
 )
 from horarium.platform.wire import WriteOutcome
 
@@ -186,7 +186,7 @@ def test_an_edit_may_pause_and_resume(office: Office) -> None:
 def test_an_edit_under_an_old_version_is_refused(office: Office) -> None:
     office.create()
     schedule_service.update(office.resources, ADMIN, "nightly", {"note": "one"}, if_version=1)
-    with pytest.raises(PreconditionFailed) as refused:
+    with pytest.raises(VersionMismatch) as refused:
         schedule_service.update(office.resources, ADMIN, "nightly", {"note": "two"}, if_version=1)
     assert (refused.value.current, refused.value.status) == (2, 412)
 

@@ -16,7 +16,7 @@ from horarium.features.schedules import lifecycle, lists
 from horarium.features.schedules.triggers import trigger
 from horarium.instant import MINUTE
 from horarium.platform.bodies import StartBody, read_body
-from horarium.platform.errors import Forbidden, KeyReused, ScheduleNotFound
+from horarium.platform.errors import Forbidden, IdempotencyKeyReused, ScheduleNotFound
 from horarium.platform.wire import StartOutcome, TriggerOutcome
 
 
@@ -168,7 +168,7 @@ def test_a_key_of_another_schedule_is_refused(office: Office) -> None:
     office.create()
     office.create("other")
     trigger(office.resources, ADMIN, "nightly", key="k1")
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         trigger(office.resources, ADMIN, "other", key="k1")
 
 
@@ -207,7 +207,7 @@ def test_a_start_is_one_run_for_one_key(office: Office) -> None:
 
 def test_a_key_for_other_work_is_refused(office: Office) -> None:
     start_run(office.resources, ADMIN, {"workflow_id": "report"}, key="k1")
-    with pytest.raises(KeyReused):
+    with pytest.raises(IdempotencyKeyReused):
         start_run(office.resources, ADMIN, {"workflow_id": "other"}, key="k1")
 
 

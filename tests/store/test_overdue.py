@@ -62,7 +62,7 @@ def test_deadlines_end_what_has_been_handed_out(database: Database, state: RunSt
 def test_the_unwanted_are_found_by_who_can_end_them(database: Database, state: RunState) -> None:
     add_run(database, state.value, stop_requested_at=NOW)
     add_run(database, state.value)
-    here = database.read(lambda c: store.asked_to_stop(c, 10))
+    here = database.read(lambda c: store.stop_requested(c, 10))
     there = database.read(lambda c: store.taken_and_unwanted(c, 10))
     assert len(here) == (state in {RunState.HELD, RunState.AWAITING_APPROVAL, RunState.READY})
     assert len(there) == (state in {RunState.QUEUED, RunState.RUNNING})

@@ -32,7 +32,7 @@ from horarium.platform.clock import Clock
 
 _BASE_MS, _LONGEST_MS = 500, 30_000
 # Whoever is told to come again next year comes again in a while all the same.
-_LONGEST_WISH_SECONDS = 300.0
+_MAX_RETRY_AFTER_SECONDS = 300.0
 _UNREADABLE = frozenset({400, 413, 422})
 _TAKEN = range(200, 300)
 _REFUSED = range(400, 500)
@@ -65,7 +65,7 @@ def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_t
     if not isinstance(answer, ClientError):
         return _of_each(sent, answer)
     if isinstance(answer, RateLimited | ServerUnavailable):
-        return SendLater(answer.message, min(answer.retry_after or 0.0, _LONGEST_WISH_SECONDS))
+        return SendLater(answer.message, min(answer.retry_after or 0.0, _MAX_RETRY_AFTER_SECONDS))
     alone = answer.status in _UNREADABLE or (
         answer.status == 401 and answer.body.get("reason") == "unauthorized" and not with_token
     )

@@ -74,7 +74,7 @@ class Spool:
             known = {file.path for file in (*self._adopted, *self._own.values())}
             found = self._files()
             self._share = max(_LEAST_SHARE, self._limit // max(1, len(found)))
-            for path in sorted(found - known, key=_last_written)[:_ADOPTED_AT_ONCE]:
+            for path in sorted(found - known, key=_modified_at)[:_ADOPTED_AT_ONCE]:
                 self._adopt(path)
 
     def close(self) -> None:
@@ -147,7 +147,7 @@ class Spool:
             file.close()
 
 
-def _last_written(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return path.stat().st_mtime_ns
     except FileNotFoundError:  # another was faster

@@ -32,7 +32,7 @@ from horarium.platform.client.errors import (
 )
 from horarium.platform.client.exchange import Retries
 from horarium.platform.ids import id_text, new_id
-from horarium.platform.run_log import KEPT_BYTES
+from horarium.platform.run_log import MAX_LOG_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class AsyncWorker:
         poll_seconds: float = POLL_SECONDS,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
-        log_bytes: int = KEPT_BYTES,
+        log_bytes: int = MAX_LOG_BYTES,
     ) -> None:
         if isinstance(queues, str) or not queues:
             raise InvalidDefinition({"queues": ["must contain at least one queue"]})

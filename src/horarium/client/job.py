@@ -133,10 +133,10 @@ class LeasedRun:
         if isinstance(error, Blocked):
             return self._report("blocked", gate=error.gate)
         if self.job.cancelled():
-            return self._report("cancelled", error=_told(error))
+            return self._report("cancelled", error=_traceback_text(error))
         own = getattr(error, "error_class", None)
         usual = RetryCause.TIMEOUT if isinstance(error, TimeoutError) else RetryCause.PROVIDER_ERROR
-        return self.failed(_told(error), own if isinstance(own, str) and own else usual)
+        return self.failed(_traceback_text(error), own if isinstance(own, str) and own else usual)
 
     def _report(self, state: str, **said: Any) -> Call[RunReported]:
         return RunCalls.report_run(
@@ -150,7 +150,7 @@ class LeasedRun:
         )
 
 
-def _told(error: BaseException) -> str:
+def _traceback_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-_FRAMES)).strip()
 
 

@@ -25,7 +25,7 @@ from horarium.client.aio_worker import GRACE_SECONDS, HEARTBEAT_SECONDS, POLL_SE
 from horarium.client.client import Client
 from horarium.client.job import Handler
 from horarium.platform.client.call import Call
-from horarium.platform.run_log import KEPT_BYTES
+from horarium.platform.run_log import MAX_LOG_BYTES
 
 F = TypeVar("F", bound=Handler)
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Worker:
         poll_seconds: float = POLL_SECONDS,
         heartbeat_seconds: float = HEARTBEAT_SECONDS,
         grace_seconds: float = GRACE_SECONDS,
-        log_bytes: int = KEPT_BYTES,
+        log_bytes: int = MAX_LOG_BYTES,
     ) -> None:
         self.handlers: dict[str, Handler] = dict(handlers or {})
         self._sender = _InThreads(client, concurrency)

@@ -27,7 +27,7 @@ from horarium.core.lifecycle.live_run import Rules
 from horarium.core.lifecycle.outcome import WaitForTarget, WorkflowEnded
 from horarium.core.policy.approval import UNASKED
 from horarium.core.policy.limits import RunLimits
-from horarium.engine.step_drafts import Parent, TooMuchAtOnce, asked_version
+from horarium.engine.step_drafts import Parent, TooMuchAtOnce, requested_version
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.features.runs import step_rows
 from horarium.features.runs.definition_rows import Definitions
@@ -48,7 +48,7 @@ from horarium.features.schedules.due_rows import Plannings
 from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import SECOND, Instant
-from horarium.launchers.payload import KEPT_OF_A_CUT_RESULT, MAX_RESULT_BYTES, cut_result
+from horarium.launchers.payload import MAX_CUT_RESULT, MAX_RESULT_BYTES, cut_result
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
@@ -247,7 +247,7 @@ def _first(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> 
     for node in nodes:
         some.append(node)
         total += sizes.get((run_id, node), 0)
-        if total > KEPT_OF_A_CUT_RESULT:
+        if total > MAX_CUT_RESULT:
             break
     return some
 
@@ -317,7 +317,7 @@ def _named(
         if isinstance(definition, Exception):
             named[work.run_id] = LookupError(f"The definition of this run cannot be read: {definition}")
             continue
-        version = work.workflow_version or asked_version(definition.action) or newest.get((work.namespace, name), 0)
+        version = work.workflow_version or requested_version(definition.action) or newest.get((work.namespace, name), 0)
         named[work.run_id] = WorkflowVersion(work.namespace, name, version)
     return named
 

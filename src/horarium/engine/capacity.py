@@ -38,7 +38,7 @@ _NONE: Mapping[ReadyTarget, int] = MappingProxyType({})
 IN_FLIGHT = 500
 IN_FLIGHT_OF_TARGET = 32
 # One place in so many of a kind is kept for a namespace that has none yet.
-_KEPT = 5
+_RESERVED_SHARE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Capacity:
         limit = self.limits.kinds.get(seat.kind)
         if limit is not None:
             ours = self._kinds_of[seat.namespace, seat.kind]
-            kept = 0 if self.alone or not ours else limit // _KEPT
+            kept = 0 if self.alone or not ours else limit // _RESERVED_SHARE
             free = min(free, limit - kept - self._kinds[seat.kind], self._share(limit) - ours)
         return max(0, free)
 

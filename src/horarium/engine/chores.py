@@ -27,7 +27,7 @@ from functools import partial
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.core.decision.health import HealthReport, judge, must_be_told
+from horarium.core.decision.health import HealthReport, judge, needs_notice
 from horarium.core.decision.presence import BEAT_SECONDS
 from horarium.core.document.states import NoticeType
 from horarium.core.recurrence.zone import tzdata_version
@@ -182,7 +182,7 @@ class HealthWatch:
         judged = [(row, judge(each, now)) for row, each in zip(rows, vitals, strict=True)]
         live = {row.schedule_uid for row in rows}
         changed = [
-            (row, health) for row, health in judged if must_be_told(remembered.get(row.schedule_uid), health.status)
+            (row, health) for row, health in judged if needs_notice(remembered.get(row.schedule_uid), health.status)
         ]
         return changed, [uid for uid in remembered if uid not in live]
 
@@ -193,7 +193,7 @@ def _tell(
     if not stored.claim_reports(connection):
         return 0  # another process tells it at this moment
     remembered = stored.reported(connection, [row.schedule_uid for row, _ in judged])
-    changed = [(row, health) for row, health in judged if must_be_told(remembered.get(row.schedule_uid), health.status)]
+    changed = [(row, health) for row, health in judged if needs_notice(remembered.get(row.schedule_uid), health.status)]
     told = [
         Notice(
             NoticeType.SCHEDULE_HEALTH,

@@ -43,13 +43,13 @@ from horarium.engine.requests import (
     FoundSecrets,
     agent_of,
     answered_in,
-    asked_agents,
     build_request,
     fetch_secrets,
     line_of,
     named_secrets,
     open_secrets,
     pins_of,
+    requested_agents,
     rules_of,
     to_agent,
     token_names,
@@ -74,7 +74,7 @@ from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row, is_outage
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
-from horarium.platform.run_log import KEPT_BYTES, RunLog
+from horarium.platform.run_log import MAX_LOG_BYTES, RunLog
 
 # Of those that have something ready a claim looks at so many; the next one goes on behind them.
 _NAMESPACES = 64
@@ -98,7 +98,7 @@ class DispatcherOptions:
     lease_seconds: int = 30
     launch_retry: LaunchRetry = field(default_factory=LaunchRetry)
     batch: int = 250
-    run_log_bytes: int = KEPT_BYTES
+    run_log_bytes: int = MAX_LOG_BYTES
     caps: RunLimits | None = None
 
 
@@ -364,7 +364,7 @@ class Claimer:
         named = [(each.namespace, named_secrets(each, definitions[each.run_id])) for each in works]
         secrets = fetch_secrets(connection, [*named, *token_names(works)])
         approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
-        agents = find_agents(connection, asked_agents(works))
+        agents = find_agents(connection, requested_agents(works))
         answers = replies(connection, [each for work in works if (each := answered_in(work)) is not None])
         told = confided(connection, [each.run_id for each in works if each.approval_id is not None and agent_of(each)])
         return _Read(with_approved(definitions, approved), secrets, agents, answers, told)

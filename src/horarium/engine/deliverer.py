@@ -259,7 +259,7 @@ class Deliverer:
         try:
             if wrong is None:
                 schedule_id = page.schedule_ids.get(each.event.schedule_uid or b"")
-                if not is_wanted(serving.wanted, _told(each, schedule_id, page)):
+                if not is_wanted(serving.wanted, _feed_notice(each, schedule_id, page)):
                     return None
                 return _Prepared(name, cloud_event(entry_of(each.event, name, schedule_id)))
             why = wrong.detail
@@ -355,7 +355,7 @@ def _log_fields(each: FeedRow, page: DeliveryPage) -> dict[str, str]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _told(each: FeedRow, schedule_id: str | None, page: DeliveryPage) -> FeedNotice:
+def _feed_notice(each: FeedRow, schedule_id: str | None, page: DeliveryPage) -> FeedNotice:
     event = each.event
     state, status = event.payload.get("state"), event.payload.get("status")
     kind = event.event_type

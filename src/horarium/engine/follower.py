@@ -47,7 +47,7 @@ from horarium.platform.database.wakeups import READY
 
 _BATCH = 50
 # A look at a result costs little, and runs that do not report wait for it.
-_ASKED_AT_ONCE = 250
+_MAX_POLLED = 250
 _FIRST_PAUSE_SECONDS = 2
 _LONGEST_PAUSE_SECONDS = 60
 # For one question to one target.
@@ -90,7 +90,7 @@ class Follower:
         now = self._clock.now()
 
         def take(connection: Connection) -> list[Followed]:
-            works = work_rows.to_follow(connection, kinds, now, _ASKED_AT_ONCE)
+            works = work_rows.to_follow(connection, kinds, now, _MAX_POLLED)
             work_rows.ask_later(connection, [(work, now + _pause(work, now) * SECOND) for work in works])
             return self._defined(connection, works)
 

@@ -54,7 +54,7 @@ U = TypeVar("U")
 
 _BATCH = 200
 # Workers that found nobody to report to try again every half a minute at last.
-_HEARD_AFTER_SECONDS = 45.0
+_REPORT_GRACE_SECONDS = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class Janitor:
     def _look(self, connection: Connection, now: Instant) -> _Found:
         lost = work_rows.lost_leases(connection, now, _BATCH, self._after.lost)
         late = work_rows.past_deadline(connection, now, _BATCH, self._after.late, unheard=self._unheard())
-        stop = work_rows.asked_to_stop(connection, _BATCH, self._after.unwanted)
+        stop = work_rows.stop_requested(connection, _BATCH, self._after.unwanted)
         unanswered = work_rows.unanswered_approvals(connection, now, _BATCH, self._after.unanswered)
         busy = work_rows.without_place(connection, now, _BATCH, self._after.busy)
         unwanted = CancelledUnstarted("Cancelled before it started", "requested")
@@ -200,7 +200,7 @@ class Janitor:
 
         A run that timed out while no process was active may have succeeded: its report is accepted for a while.
         """
-        waits = self._clock.monotonic() - self._began < _HEARD_AFTER_SECONDS
+        waits = self._clock.monotonic() - self._began < _REPORT_GRACE_SECONDS
         return self._began_at if waits else 0
 
     def _rules(self, connection: Connection, works: Sequence[RunWork]) -> dict[bytes, Rules]:

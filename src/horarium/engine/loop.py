@@ -34,7 +34,7 @@ OUTAGE_BACKOFF_SECONDS = 1.5
 """Maximum pause between attempts during an outage."""
 
 # Of one series of failures, so that errors of which each is different do not fill the log.
-_MOST_TOLD = 10
+_MAX_LOGGED_KINDS = 10
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Trouble:
         self._count += 1
         # What a driver says names ports and processes: it differs each time.
         kind = f"{type(error).__name__}: {getattr(error, 'shown', error)}"
-        if kind not in self._told and len(self._told) < _MOST_TOLD:
+        if kind not in self._told and len(self._told) < _MAX_LOGGED_KINDS:
             self._told.add(kind)
             self._log.error(self._failing, **self._about, error=str(error), **about)
 

@@ -235,13 +235,13 @@ def agent_of(work: RunWork) -> str | None:
     return agent_in(work.target) if work.kind == PROMPT.name else None
 
 
-def asked_agents(works: Iterable[RunWork]) -> set[Key]:
+def requested_agents(works: Iterable[RunWork]) -> set[Key]:
     return {(work.namespace, agent_id) for work in works if (agent_id := agent_of(work)) is not None}
 
 
 def token_names(works: Iterable[RunWork]) -> list[tuple[str, frozenset[str]]]:
     """Names of agent tokens by namespace, in the form for secrets."""
-    return [(namespace, frozenset({agent_token_name(agent_id)})) for namespace, agent_id in asked_agents(works)]
+    return [(namespace, frozenset({agent_token_name(agent_id)})) for namespace, agent_id in requested_agents(works)]
 
 
 def answered_in(work: RunWork) -> bytes | None:

@@ -40,7 +40,7 @@ NOTICE_DAYS = 7
 """Delay between announcing a default retention and applying it."""
 
 # What is told beforehand is told roughly.
-_MOST_TOLD = 100_000
+_MAX_COUNTED = 100_000
 # Rows looked at in one step, and schedules locked in one transaction: a ticker passes over those meanwhile.
 _LOOKS = 200
 _GROUP = 20
@@ -180,13 +180,13 @@ class RetentionLoop:
             since = installation.forgets_from(connection)
             assert since is not None  # announced just now, or before
             before = since - days * DAY
-            return since, retention_rows.count_old_runs(connection, finished_before=before, most=_MOST_TOLD)
+            return since, retention_rows.count_old_runs(connection, finished_before=before, most=_MAX_COUNTED)
 
         since, old = self._database.write(work)
         if old and now < since:
             self._log.warning(
                 "runs_retention_notice",
-                runs=f"{old} or more" if old == _MOST_TOLD else old,
+                runs=f"{old} or more" if old == _MAX_COUNTED else old,
                 older_than_days=days,
                 since=to_rfc3339(since),
                 remedy="set keep_runs_days (0 = forever) before that time",

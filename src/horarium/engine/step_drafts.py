@@ -223,7 +223,7 @@ def stored_name(action: Action) -> str | None:
     return action.workflow if action.kind == WORKFLOW.name else None
 
 
-def asked_version(action: Action) -> int | None:
+def requested_version(action: Action) -> int | None:
     """Requested version of a stored workflow; None = the newest."""
     version = action.target.get("version")
     return None if version is None or version == _LATEST else int(version)
@@ -300,7 +300,7 @@ def _inputs(
         known[name] = None if text is None else from_text(text)
         if text is not None and SECRET_KEY in text and _names_secret(known[name]):
             raise UnusableInput(f"input: the result of {name!r} refers to a secret; results may not")
-    context = {"inputs": parent.inputs, "results": known, "run": _told_of(parent)}
+    context = {"inputs": parent.inputs, "results": known, "run": _parent_fields(parent)}
     texts: Mapping[str, Json] = NO_TEXTS
     if action.template:
         given, texts = render_step(node, action, context, _facts_of(parent))
@@ -336,7 +336,7 @@ def _names_secret(value: Json) -> bool:
     return False
 
 
-def _told_of(parent: Parent) -> dict[str, Json]:
+def _parent_fields(parent: Parent) -> dict[str, Json]:
     work = parent.run.work
     return {
         "run_id": id_text(work.run_id),

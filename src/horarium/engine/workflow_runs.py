@@ -292,7 +292,7 @@ class Workflows:
             if (step.namespace, name) not in newest:
                 continue
             at_birth = None if parent.effective is None else parent.effective.versions.get(name)
-            version = step_drafts.asked_version(definition.action) or at_birth or newest[step.namespace, name]
+            version = step_drafts.requested_version(definition.action) or at_birth or newest[step.namespace, name]
             found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
 

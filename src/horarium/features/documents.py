@@ -18,7 +18,7 @@ from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection, limits
 from horarium.platform.database.errors import CannotRead, UniqueConflict
-from horarium.platform.errors import AlreadyExists, NotFound, PreconditionFailed
+from horarium.platform.errors import AlreadyExists, NotFound, VersionMismatch
 from horarium.platform.wire import Permission, WriteOutcome
 
 V = TypeVar("V")
@@ -239,7 +239,7 @@ def _read(parse: Callable[[object], V], document: object) -> V:
 
 def _require_version(row: NamedDocument | None, if_version: int | None) -> None:
     if row is not None and if_version is not None and row.version != if_version:
-        raise PreconditionFailed(if_version, row.version)
+        raise VersionMismatch(if_version, row.version)
 
 
 def _token(text: str) -> str:

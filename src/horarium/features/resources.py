@@ -41,7 +41,7 @@ from horarium.platform.database import Connection, Database
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.processes import process_rows
 from horarium.platform.database.wakeups import DUE
-from horarium.platform.errors import PreconditionFailed, ScheduleBroken, ScheduleNotFound
+from horarium.platform.errors import ScheduleBroken, ScheduleNotFound, VersionMismatch
 from horarium.platform.settings import Settings
 from horarium.platform.telemetry.telemetry import Telemetry
 
@@ -173,7 +173,7 @@ async def judge(
         if resolves or numeric_address(place.host) is not None:
             places.setdefault((place.host, place.port), []).append(each)
     hosts = list(places)[:MOST]
-    said = await asyncio.gather(*(_said(guard, host, port, namespace, seconds) for host, port in hosts))
+    said = await asyncio.gather(*(_address_problem(guard, host, port, namespace, seconds) for host, port in hosts))
     return [
         (each, f"{each.address.path}: {_whose(each.address)}{text}")
         for place, text in zip(hosts, said, strict=True)
@@ -182,7 +182,7 @@ async def judge(
     ]
 
 
-async def _said(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
+async def _address_problem(guard: AddressGuard, host: str, port: int, namespace: str, seconds: float) -> str | None:
     try:
         async with asyncio.timeout(seconds):
             verdict = await guard.judge(host, port, namespace)
@@ -326,7 +326,7 @@ def open_schedule(
     if row is None:
         raise not_found(resources, connection, caller, schedule_id)
     if if_version is not None and row.version != if_version:
-        raise PreconditionFailed(if_version, row.version)
+        raise VersionMismatch(if_version, row.version)
     planning = resources.known.load(connection, [row.planning])[row.planning]
     return Opened(row, planning, resources.clock.now(), resources.signals)
 

@@ -34,7 +34,7 @@ from horarium.platform.threads import ReusedThreads
 
 _TRACEBACK_FRAMES = 10
 # Characters of one message from a child.
-_MOST_SAID = 65_536
+_MAX_PIECE = 65_536
 
 
 class NoThread(Exception):
@@ -255,8 +255,8 @@ class _ChildOutput:
 
     def _send(self, stream: Stream) -> None:
         text = self._rest.pop(stream)
-        for first in range(0, len(text), _MOST_SAID):
-            self._there.send(OutputPiece(stream, text[first : first + _MOST_SAID]))
+        for first in range(0, len(text), _MAX_PIECE):
+            self._there.send(OutputPiece(stream, text[first : first + _MAX_PIECE]))
 
 
 def _child(there: Connection, call: FunctionCall, keeps: bool) -> None:

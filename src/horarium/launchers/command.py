@@ -58,7 +58,7 @@ from horarium.platform.run_log import RunLog, Stream
 # Processes at once: each is a program of its own.
 CONCURRENCY = 10
 TERMINATE_GRACE_SECONDS = 5.0
-KEPT_STDERR_BYTES = 4_096
+MAX_STDERR_BYTES = 4_096
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 # Out of processes, memory or file handles: nothing started, and a later try may.
 _PASSING = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE})
@@ -113,7 +113,7 @@ class _Conversation(asyncio.SubprocessProtocol):
             self.stdout += data[:room]
             self.cut = self.cut or len(data) > room
         else:
-            self.stderr = (self.stderr + data)[-KEPT_STDERR_BYTES:]
+            self.stderr = (self.stderr + data)[-MAX_STDERR_BYTES:]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         self._talking.discard(fd)

@@ -206,7 +206,7 @@ class HttpLauncher(Launcher):
             outgoing = self._outbox.outgoing(request.action, remember=not request.secrets)
             exchange = self._exchange(outgoing, request, cleared.inputs)
         except (BadAction, InvalidRequest) as wrong:
-            return Refused(_said(wrong))
+            return Refused(_error_text(wrong))
         end = await run_within(
             self._send(outgoing, exchange, request),
             seconds=cleared.seconds_left,
@@ -232,9 +232,9 @@ class HttpLauncher(Launcher):
             finally:
                 wire.close()
         except TargetForbidden as wrong:
-            return Refused(_said(wrong))
+            return Refused(_error_text(wrong))
         except ConnectionLost as wrong:
-            return Unknown(_said(wrong)) if exchange.sent else Unreachable(_said(wrong))
+            return Unknown(_error_text(wrong)) if exchange.sent else Unreachable(_error_text(wrong))
 
     def _exchange(self, outgoing: Outgoing, request: LaunchRequest, inputs: bytes) -> Exchange:
         try:
@@ -285,5 +285,5 @@ def _signers(name: str, value: str | Sequence[str]) -> tuple[Webhook, ...]:
         raise ValueError(f"the secret {name!r} must be a base64 string, with or without the prefix whsec_") from None
 
 
-def _said(wrong: BaseException) -> str:
+def _error_text(wrong: BaseException) -> str:
     return clean_text(str(wrong) or type(wrong).__name__, 500)

@@ -27,7 +27,7 @@ from horarium.platform.clock import Clock
 
 MAX_RESULT_BYTES = 1_048_576
 MAX_INPUT_BYTES = 4 * 1_048_576
-KEPT_OF_A_CUT_RESULT = 65_536
+MAX_CUT_RESULT = 65_536
 MAX_ERROR_CHARACTERS = 4_000
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 
@@ -162,8 +162,8 @@ def read(raw: bytes, *, cut: bool = False, expect_json: bool | None = None) -> J
 
 
 def cut_result(raw: bytes) -> Json:
-    text = raw[:KEPT_OF_A_CUT_RESULT].decode("utf-8", "replace")
-    return {"truncated": True, "limit_bytes": MAX_RESULT_BYTES, "text": clean_text(text, KEPT_OF_A_CUT_RESULT)}
+    text = raw[:MAX_CUT_RESULT].decode("utf-8", "replace")
+    return {"truncated": True, "limit_bytes": MAX_RESULT_BYTES, "text": clean_text(text, MAX_CUT_RESULT)}
 
 
 def clean_text(text: str, limit: int = MAX_ERROR_CHARACTERS, *, tail: bool = False) -> str:

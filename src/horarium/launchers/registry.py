@@ -184,7 +184,7 @@ class Registry:
         """One that fails has none, and that is logged once."""
         try:
             names = launcher.connections_for(namespace)
-            return None if names is None else frozenset(name for name in names if _can_be_told(name))
+            return None if names is None else frozenset(name for name in names if _is_storable_name(name))
         except Exception as error:
             self._tell_once("connections_for_failed", launcher, error)
             return frozenset()
@@ -307,7 +307,7 @@ class Registry:
             if names is None:
                 return None
             told_for = names if isinstance(names, Mapping) else {}
-            return {name: _audience(told_for.get(name)) for name in names if _can_be_told(name)}
+            return {name: _audience(told_for.get(name)) for name in names if _is_storable_name(name)}
         except Exception as error:
             self._tell_once("known_names_failed", launcher, error)
             return {}
@@ -337,7 +337,7 @@ def _audience(said: object) -> Audience:
     return said if isinstance(said, Audience) else EVERYBODY
 
 
-def _can_be_told(name: object) -> bool:
+def _is_storable_name(name: object) -> bool:
     """A heartbeat is a row: what no row can hold is the name of nothing."""
     return isinstance(name, str) and is_storable(name)
 

@@ -29,8 +29,8 @@ from horarium.platform.threads import ReusedThreads
 THREADS = 32
 SHARE_OF_A_GROUP = 4
 LIMIT_SECONDS = 5.0
-KEPT_SECONDS = 10.0
-MAX_KEPT = 4_096
+CACHE_SECONDS = 10.0
+MAX_CACHED = 4_096
 # A look-up that hangs for this many limits is taken for dead; the next who asks for the host begins another.
 _DEAD_AFTER_LIMITS = 12
 
@@ -64,7 +64,7 @@ class SystemResolver:
         clock: Clock | None = None,
         threads: int = THREADS,
         limit_seconds: float = LIMIT_SECONDS,
-        kept_seconds: float = KEPT_SECONDS,
+        kept_seconds: float = CACHE_SECONDS,
     ) -> None:
         self._getaddrinfo = getaddrinfo
         self._clock = clock or SystemClock()
@@ -217,11 +217,11 @@ class SystemResolver:
         now = self._clock.monotonic()
         self._kept.pop(host, None)
         self._kept[host] = (now + self._kept_seconds, found)
-        while self._kept and (len(self._kept) > MAX_KEPT or next(iter(self._kept.values()))[0] <= now):
+        while self._kept and (len(self._kept) > MAX_CACHED or next(iter(self._kept.values()))[0] <= now):
             del self._kept[next(iter(self._kept))]
 
 
-@lru_cache(maxsize=MAX_KEPT)
+@lru_cache(maxsize=MAX_CACHED)
 def numeric_address(host: str) -> str | None:
     """The address, for hosts that are one in any spelling the system knows, `127.1` and `0x7f000001` too."""
     if not host or not (host[0].isdigit() or ":" in host):

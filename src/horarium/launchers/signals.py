@@ -28,7 +28,7 @@ from horarium.platform.threads import ReusedThreads
 
 THREADS = 16
 MAX_OPEN = 8_000
-MAX_KEPT = 20_000
+MAX_QUESTIONS = 20_000
 # Of the threads, and of the questions that may be open.
 SHARE_OF_A_NAMESPACE = 4
 MAX_BYTES = 65_536
@@ -134,7 +134,7 @@ class Signals:
         key = question.key
         self._known[key] = self._open[key] = question
         self._known.move_to_end(key)
-        while len(self._known) > MAX_KEPT:
+        while len(self._known) > MAX_QUESTIONS:
             self._known.popitem(last=False)
         self._asking[key[0]] += 1
         self._waiting.setdefault(key[0], deque()).append(question)

@@ -276,7 +276,7 @@ def read_body(kind: type[B], document: Mapping[str, Any]) -> B:
                 errors |= {f"{key}.{inside}": texts for inside, texts in wrong.errors.items()}
                 values[name] = None
             except (PolicyError, InvalidSpec, ValueError) as wrong:
-                errors[key] = [_said(wrong)]
+                errors[key] = [_error_text(wrong)]
                 values[name] = None
     missing = (name for name, member in members.items() if member.required and name not in values)
     errors |= {name: ["is required"] for name in missing}
@@ -289,7 +289,7 @@ def names_of(kind: type[Body]) -> tuple[str, ...]:
     return kind.__struct_fields__
 
 
-def _said(wrong: Exception) -> str:
+def _error_text(wrong: Exception) -> str:
     match wrong:
         case PolicyError():
             return wrong.text

@@ -14,7 +14,7 @@ from horarium.core.policy.approval import NO_SKIPPING, Skipping
 from horarium.errors import InvalidDefinition
 from horarium.instant import Instant
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
-from horarium.platform.errors import ConfirmNeeded, Forbidden
+from horarium.platform.errors import ConfirmationRequired, Forbidden
 from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, Role
 
@@ -163,9 +163,9 @@ def internal(source: str, namespace: str = DEFAULT_NAMESPACE) -> Caller:
 
 
 def require_confirmed(caller: Caller, runs: int) -> None:
-    """Raises ConfirmNeeded, and then nothing was done."""
+    """Raises ConfirmationRequired, and then nothing was done."""
     if must_be_confirmed(runs) and not caller.confirmed:
-        raise ConfirmNeeded(runs, MOST_AT_ONCE)
+        raise ConfirmationRequired(runs, MOST_AT_ONCE)
 
 
 DEFAULT_LIMIT = 50

@@ -1,19 +1,19 @@
-"""What an operation answers when it cannot do what was asked; `status` is the hint for an HTTP door.
+"""Errors of operations, each with its reason code and HTTP status.
 
 HorariumError
 └── OperationError             error                        400   WorkspaceRequestInvalid
     ├── Unauthorized           unauthorized                 401
     ├── WorkspaceCallerUnnamed workspace_header_required    401
-    ├── Forbidden              forbidden                    403   ReportUnproven, ApprovalRequired, NotAnApprover …
-    ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound, …
-    ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists, …
-    ├── Refused                refused                      409   ScheduleBroken, CalendarReadOnly, …
-    ├── ApprovalOver           approval_expired             410
-    ├── PreconditionFailed     precondition_failed          412
-    ├── InputsChanged          inputs_changed               412
+    ├── Forbidden              forbidden                    403   ReportNotAuthorized, ApproverRequired …
+    ├── NotFound               not_found                    404   ScheduleNotFound, RunNotFound …
+    ├── AlreadyExists          already_exists               409   ScheduleAlreadyExists …
+    ├── OperationRefused       refused                      409   ScheduleBroken, CalendarReadOnly …
+    ├── ApprovalRequestExpired approval_expired             410
+    ├── VersionMismatch        precondition_failed          412
+    ├── ApprovedInputsChanged  inputs_changed               412
     ├── BundleRefused          that of one document         409, 422 or 429
-    ├── QuotaExceeded          quota_exceeded               422, or 429 for what passes
-    └── KeyReused              idempotency_key_reused       422
+    ├── QuotaExceeded          quota_exceeded               422, or 429 for rates
+    └── IdempotencyKeyReused   idempotency_key_reused       422
 """
 
 from __future__ import annotations
@@ -124,28 +124,28 @@ class SubscriptionAlreadyExists(AlreadyExists):
     what = "subscription"
 
 
-class Refused(OperationError):
+class OperationRefused(OperationError):
     reason = "refused"
     status = 409
 
 
-class ScheduleBroken(Refused):
+class ScheduleBroken(OperationRefused):
     """It cannot be planned as it is; an edit mends it."""
 
     reason = "schedule_broken"
 
 
-class BudgetExceeded(Refused):
+class DailyBudgetExceeded(OperationRefused):
     """Whoever would do the work has no money, or no runs, left today."""
 
     reason = "budget_exceeded"
 
 
-class CalendarReadOnly(Refused):
+class CalendarReadOnly(OperationRefused):
     reason = "calendar_read_only"
 
 
-class CalendarInUse(Refused):
+class CalendarInUse(OperationRefused):
     """`schedules` are the ids of those that need it."""
 
     reason = "calendar_in_use"
@@ -156,7 +156,7 @@ class CalendarInUse(Refused):
         self.schedules = schedules
 
 
-class WorkflowInUse(Refused):
+class WorkflowInUse(OperationRefused):
     """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
 
     reason = "workflow_in_use"
@@ -171,7 +171,7 @@ class WorkflowInUse(Refused):
         self.schedules, self.workflows, self.open_runs = schedules, workflows, open_runs
 
 
-class SecretInUse(Refused):
+class SecretInUse(OperationRefused):
     """`schedules` and `workflows` are the ids of those that name it, the first of them if they are many."""
 
     reason = "secret_in_use"
@@ -183,7 +183,7 @@ class SecretInUse(Refused):
         self.schedules, self.workflows = schedules, workflows
 
 
-class OwnedByAnotherBundle(Refused):
+class OwnedByAnotherBundle(OperationRefused):
     """Refused because another bundle brought what this one would change or delete."""
 
     reason = "owned_by_another_bundle"
@@ -211,23 +211,23 @@ class InvalidBundle(InvalidDefinition):
             self.schedule_id = schedule_id
 
 
-class RunNotHeld(Refused):
+class RunNotHeld(OperationRefused):
     """A heartbeat or a report for a lease that has run out, or was given to somebody else."""
 
     reason = "lease_lost"
 
 
-class TokenNotLive(Refused):
+class TokenInactive(OperationRefused):
     reason = "token_not_live"
 
 
-class NamespaceProtected(Refused):
+class DefaultNamespaceProtected(OperationRefused):
     """The one that callers speak for who name none."""
 
     reason = "namespace_protected"
 
 
-class NamespaceInUse(Refused):
+class NamespaceInUse(OperationRefused):
     reason = "namespace_in_use"
 
     def __init__(self, name: str, schedules: int, open_runs: int) -> None:
@@ -237,23 +237,23 @@ class NamespaceInUse(Refused):
         self.open_runs = open_runs
 
 
-class NamespaceGoing(Refused):
+class NamespaceBeingDeleted(OperationRefused):
     """Its name is free when the last of its rows is gone."""
 
     reason = "namespace_being_deleted"
 
 
-class RunNotEnded(Refused):
+class RunStillOpen(OperationRefused):
     reason = "run_not_ended"
 
 
-class RunNotRepeatable(Refused):
+class RunNotRepeatable(OperationRefused):
     """Nobody can do it once more: a step, a run without a schedule, or one whose schedule is gone."""
 
     reason = "run_not_repeatable"
 
 
-class ReportUnproven(Forbidden):
+class ReportNotAuthorized(Forbidden):
     """A report by somebody who shows neither the lease of a claim nor the token of the run."""
 
     reason = "report_unproven"
@@ -274,13 +274,13 @@ class ApprovalRequired(Forbidden):
         self.about = about
 
 
-class RequestInProgress(Refused):
+class RequestInProgress(OperationRefused):
     """The same request, by its idempotency key, is being answered at this moment."""
 
     reason = "request_in_progress"
 
 
-class ConfirmNeeded(Refused):
+class ConfirmationRequired(OperationRefused):
     """It would start `count` runs at once, more than `limit`; confirm says that this is meant."""
 
     reason = "confirm_needed"
@@ -291,7 +291,7 @@ class ConfirmNeeded(Refused):
         self.limit = limit
 
 
-class PreconditionFailed(OperationError):
+class VersionMismatch(OperationError):
     """`current` is the version that the schedule has now."""
 
     reason = "precondition_failed"
@@ -328,7 +328,7 @@ def _quota_sentence(namespace: str, found: QuotaExcess) -> str:
     return f"the quota {found.quota} is exceeded: the namespace {has}, and the request needs {found.asked} more"
 
 
-class KeyReused(OperationError):
+class IdempotencyKeyReused(OperationError):
     """The same idempotency key was used for something else."""
 
     reason = "idempotency_key_reused"

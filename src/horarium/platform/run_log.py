@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from horarium.instant import Instant
 
-KEPT_BYTES = 65_536
+MAX_LOG_BYTES = 65_536
 """The default limit of the log of a run."""
 MAX_LINE = 8_192
 """The maximum length of a line, in characters; longer lines are split."""
@@ -88,7 +88,7 @@ class RunLog:
         "touched",
     )
 
-    def __init__(self, now: Callable[[], Instant], most: int = KEPT_BYTES) -> None:
+    def __init__(self, now: Callable[[], Instant], most: int = MAX_LOG_BYTES) -> None:
         self.touched = False
         """True once anything was written."""
         self._now = now

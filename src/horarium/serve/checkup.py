@@ -46,7 +46,7 @@ _LONG_WAIT = 5 * MINUTE
 _MOST_SHOWN = 5
 _SOON = 14 * DAY
 _RENEW = "replace the certificate file; the service reloads it without a restart"
-_SAID_BY: Mapping[Origin, str] = {
+_ORIGIN_WORDS: Mapping[Origin, str] = {
     "flag": "set by an option",
     "environment": "set by the environment",
     "file": "set by the file",
@@ -117,7 +117,7 @@ def _targets(settings: Settings) -> Probe:
     as_up = as_up_takes_them(settings)
     came_from = origins(as_up)
     told = [
-        f"{name} targets are {'open' if getattr(as_up, setting) else 'closed'} ({_SAID_BY[came_from[setting]]})"
+        f"{name} targets are {'open' if getattr(as_up, setting) else 'closed'} ({_ORIGIN_WORDS[came_from[setting]]})"
         for name, setting in (("loopback", "allow_loopback_targets"), ("private", "allow_private_targets"))
     ]
     return Probe("targets", Grade.OK, "; ".join(told))

@@ -147,7 +147,7 @@ def addressed(settings: Settings, url: str) -> Iterator[None]:
     """Publish the address of the server; of several with one data directory the last one is found."""
     # Two containers with one volume may have the same url and pid.
     text = json.dumps({"url": reachable(url), "pid": os.getpid(), "instance": secrets.token_hex(8)})
-    path = _written(settings, text)
+    path = _write_address(settings, text)
     try:
         yield
     finally:
@@ -156,7 +156,7 @@ def addressed(settings: Settings, url: str) -> Iterator[None]:
                 path.unlink()
 
 
-def _written(settings: Settings, text: str) -> Path | None:
+def _write_address(settings: Settings, text: str) -> Path | None:
     """None where nothing can be written: such a server is asked from elsewhere, and works all the same."""
     path = address_file(settings)
     try:

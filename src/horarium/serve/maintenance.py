@@ -291,13 +291,13 @@ def _rows(decided: Decided) -> Iterator[dict[str, Any]]:
             "schedule_id": decided.schedule_id,
             "instance_id": run and instance_id(decided.schedule_id, Origin.SCHEDULED, run.nominal, id_text(run.run_id)),
             "run_id": run and id_text(run.run_id),
-            **_told(decision),
+            **_decision_fields(decision),
             "last_fired_at": rfc3339_or_none(fired_at),
             "next_fire_at": rfc3339_or_none(next_due),
         }
 
 
-def _told(decision: Decision) -> Mapping[str, Any]:
+def _decision_fields(decision: Decision) -> Mapping[str, Any]:
     match decision:
         case Fire(nominal):
             return {"outcome": "triggered", "occurrence_time": to_rfc3339(nominal)}

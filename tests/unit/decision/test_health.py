@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit.decision.builders import UID, make_planning
 
-from horarium.core.decision.health import AwaitingApprovals, FailedRun, HealthFacts, gap_around, judge, must_be_told
+from horarium.core.decision.health import AwaitingApprovals, FailedRun, HealthFacts, gap_around, judge, needs_notice
 from horarium.core.decision.statuses import NEEDS_SOMEBODY, UNWELL, HealthStatus
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import RunState, Status
@@ -184,7 +184,7 @@ def test_every_word_has_a_case() -> None:
 )
 def test_what_is_told_when_health_changes(was: str | None, status: str, told: bool) -> None:
     before = None if was is None else HealthStatus(was)
-    assert must_be_told(before, HealthStatus(status)) is told
+    assert needs_notice(before, HealthStatus(status)) is told
 
 
 def test_which_words_are_wrong() -> None:

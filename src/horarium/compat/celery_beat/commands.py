@@ -23,7 +23,7 @@ from horarium.compat.celery_beat.translation import (
     DEFAULT_TIMEOUT_SECONDS,
     TranslationOptions,
     bundle_of,
-    is_written,
+    is_importable,
     translate,
 )
 from horarium.core.document.field import MAX_TIMEOUT_SECONDS
@@ -181,7 +181,7 @@ def celery_command(
             lambda meant: remote.client.apply(bundle, dry_run=False, prune=prune, adopt=adopt, confirm=meant), confirm
         )
     _answer(remote, view, done)
-    whole = all(is_written(each.translation, approximate=approximate) for each in entries)
+    whole = all(is_importable(each.translation, approximate=approximate) for each in entries)
     if not (whole and (done is not None or is_the_same(entries))):
         raise typer.Exit(ExitCode.NO)
 
@@ -213,7 +213,7 @@ def _description(
 
 
 def _tell_left_out(entries: tuple[Viewed, ...], approximate: bool) -> None:
-    left = [each for each in entries if not is_written(each.translation, approximate=approximate)]
+    left = [each for each in entries if not is_importable(each.translation, approximate=approximate)]
     if not entries:
         talk("the app has no beat entries")
     if left:

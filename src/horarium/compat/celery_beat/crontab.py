@@ -45,26 +45,26 @@ def cron_text(crontab: Crontab, today: date) -> CronText:
     days, week = crontab.day_of_month.values, crontab.day_of_week.values
     calendar = None
     if week == _WEEK or days == _EVERY_DAY:
-        day_text = "*" if days == _EVERY_DAY else _written(DAY_OF_MONTH, crontab.day_of_month)
-        week_text = "*" if week == _WEEK else _written(DAY_OF_WEEK, crontab.day_of_week)
+        day_text = "*" if days == _EVERY_DAY else _field_text(DAY_OF_MONTH, crontab.day_of_month)
+        week_text = "*" if week == _WEEK else _field_text(DAY_OF_WEEK, crontab.day_of_week)
     elif (nth := _weeks_of_month(days)) is not None:
         day_text = "*"
         week_text = ",".join(f"{day}#{number}" for number in nth for day in sorted(week))
     elif 1 in days:
         day_text = _starred(DAY_OF_MONTH, crontab.day_of_month)
-        week_text = _written(DAY_OF_WEEK, crontab.day_of_week)
+        week_text = _field_text(DAY_OF_WEEK, crontab.day_of_week)
     elif 0 in week:
-        day_text = _written(DAY_OF_MONTH, crontab.day_of_month)
+        day_text = _field_text(DAY_OF_MONTH, crontab.day_of_month)
         week_text = _starred(DAY_OF_WEEK, crontab.day_of_week)
     else:
-        day_text, week_text = _written(DAY_OF_MONTH, crontab.day_of_month), "*"
+        day_text, week_text = _field_text(DAY_OF_MONTH, crontab.day_of_month), "*"
         calendar = _days_calendar(days, week, today)
-    month = _written(MONTH, crontab.month_of_year)
-    times = f"{_written(MINUTE, crontab.minute)} {_written(HOUR, crontab.hour)}"
+    month = _field_text(MONTH, crontab.month_of_year)
+    times = f"{_field_text(MINUTE, crontab.minute)} {_field_text(HOUR, crontab.hour)}"
     return CronText(f"{times} {day_text} {month} {week_text}", calendar)
 
 
-def _written(kind: CronFieldKind, field: CrontabField) -> str:
+def _field_text(kind: CronFieldKind, field: CrontabField) -> str:
     """As somebody wrote it where it means the same here; else the numbers."""
     text = field.text
     if text is not None and len(text) <= _LONGEST_TEXT and _values(kind, text) == field.values:
@@ -104,7 +104,7 @@ def _weeks_of_month(days: frozenset[int]) -> list[int] | None:
 
 
 def _starred(kind: CronFieldKind, field: CrontabField) -> str:
-    written = _written(kind, field)
+    written = _field_text(kind, field)
     if written.startswith("*"):
         return written
     rest = field.values - {kind.low}

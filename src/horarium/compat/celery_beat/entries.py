@@ -278,7 +278,7 @@ _MAX_PRIORITY = 9
 _REDIS = ("redis", "rediss", "sentinel")
 # What decides when or what is done, and has no place in an action.
 _MATTERS = ("countdown", "eta", "link", "link_error", "chain", "chord", "headers", "group_id", "root_id", "parent_id")
-_SAID_ELSEWHERE = ("queue", "exchange", "routing_key", "priority", "expires", "time_limit")
+_MAPPED_ELSEWHERE = ("queue", "exchange", "routing_key", "priority", "expires", "time_limit")
 
 
 class Weight(StrEnum):
@@ -302,7 +302,7 @@ def option_remarks(app: CeleryApp, entry: BeatEntry, timeout_seconds: int) -> It
         if name in options:
             yield Remark(Weight.APPROXIMATE, name, f"{_short(options[name])} has no equivalent and is omitted")
     as_here = {"serializer"} if options.get("serializer") == "json" else set()
-    left = sorted(set(options) - set(_MATTERS) - set(_SAID_ELSEWHERE) - as_here)
+    left = sorted(set(options) - set(_MATTERS) - set(_MAPPED_ELSEWHERE) - as_here)
     if left:
         yield Remark(Weight.NOTE, "options", f"{', '.join(left)[:200]} omitted")
     if "expires" in options:

@@ -45,7 +45,7 @@ LABEL = "imported"
 """Its value is the bundle: all that one import brought are paused and resumed by it."""
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]+", re.ASCII)
-_MOST_SAID = 300
+_MAX_MESSAGE = 300
 _FIRST = re.compile(r"^[^A-Za-z0-9]+", re.ASCII)
 
 
@@ -171,7 +171,7 @@ def _wrong_with(document: Mapping[str, Any], now: Instant) -> Remark | None:
     try:
         parse_definition(document, now=now, may_be_over=True)
     except InvalidDefinition as wrong:
-        return Remark(Weight.REFUSED, "schedule", f"is not a valid schedule: {str(wrong)[:_MOST_SAID]}")
+        return Remark(Weight.REFUSED, "schedule", f"is not a valid schedule: {str(wrong)[:_MAX_MESSAGE]}")
     return None
 
 
@@ -301,7 +301,7 @@ def bundle_name(app: CeleryApp) -> str:
 
 def bundle_of(app: CeleryApp, translations: Sequence[Translation], *, approximate: bool) -> dict[str, Any]:
     """Build the input of `apply`: all exact translations, and with `approximate` the similar ones."""
-    taken = [each for each in translations if is_written(each, approximate=approximate)]
+    taken = [each for each in translations if is_importable(each, approximate=approximate)]
     calendars = {each.calendar.name: each.calendar for each in taken if each.calendar and not each.calendar.read_only}
     documents = [
         {key: value for key, value in to_document(each).items() if value is not None and key != "read_only"}
@@ -314,5 +314,5 @@ def bundle_of(app: CeleryApp, translations: Sequence[Translation], *, approximat
     }
 
 
-def is_written(translation: Translation, *, approximate: bool) -> bool:
+def is_importable(translation: Translation, *, approximate: bool) -> bool:
     return translation.document is not None and (approximate or translation.weight is not Weight.APPROXIMATE)

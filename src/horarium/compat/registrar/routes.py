@@ -36,7 +36,7 @@ from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.service import RunView
 from horarium.features.schedules import lifecycle, lists
 from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.creation import written_end
+from horarium.features.schedules.creation import end_text
 from horarium.features.schedules.lists import Described
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.bodies import PauseBody, read_body
@@ -106,7 +106,7 @@ def pause_trigger(resources: ResourcesOf, caller: CallerOf, body: Document, conf
     asked = read_body(PauseBody, body)
     meant = caller.confirming(confirm)
     if asked.paused:
-        until = written_end(asked.until, asked.timezone)
+        until = end_text(asked.until, asked.timezone)
         done = lifecycle.pause(resources, meant, asked.schedule_id, reason=asked.reason, until=until)
     elif asked.until is not None:
         raise InvalidDefinition({"until": ["is not allowed with paused: false"]})

@@ -216,7 +216,7 @@ def delete_workspace_schedule(
     return Reply(workspace_model.WorkspaceScheduleDeleted(status="deleted"))
 
 
-async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
+async def _skipping_of(request: Request, _known: CallerOf) -> Skipping:
     """Return what the body says to skip an approval. The route has no other use for a body, so any is accepted."""
     try:
         return skipping_in(orjson.loads(await request.body()))
@@ -235,7 +235,7 @@ async def _asked_to_skip(request: Request, _known: CallerOf) -> Skipping:
 def run_workspace_schedule(
     resources: ResourcesOf,
     caller: CallerOf,
-    skipping: Annotated[Skipping, Depends(_asked_to_skip)],
+    skipping: Annotated[Skipping, Depends(_skipping_of)],
     workspace_id: str,
     workspace_schedule_id: str,
 ) -> Reply:

@@ -174,11 +174,13 @@ def create(resources: Resources, caller: Caller, workspace_id: str, body: object
         able = enter(connection, caller, workspace_id, Permission.SCHEDULE, lock=True)
         _check_name(connection, caller, workspace_id, wish.name)
         _require_writable(connection, caller, workspace_id)
-        done = _said(wish, lambda: schedule_service.create(inside, able, new_document(wish, workspace_id)))
+        done = _with_workspace_errors(
+            wish, lambda: schedule_service.create(inside, able, new_document(wish, workspace_id))
+        )
         lookup_rows.set_created_in_workspace(connection, caller.namespace, done.schedule_id)
         return done
 
-    return _written(resources, body, work)
+    return _write_body(resources, body, work)
 
 
 def change(
@@ -199,9 +201,11 @@ def change(
         _require_writable(connection, caller, workspace_id, row)
         _check_name(connection, caller, workspace_id, wish.name, beside=schedule_id)
         document = change_document(wish)
-        return _said(wish, lambda: schedule_service.update(inside, able, schedule_id, document, if_version=if_version))
+        return _with_workspace_errors(
+            wish, lambda: schedule_service.update(inside, able, schedule_id, document, if_version=if_version)
+        )
 
-    return _written(resources, body, work)
+    return _write_body(resources, body, work)
 
 
 def delete(
@@ -330,7 +334,7 @@ def _read(found: ScheduleRequest | RequestError) -> ScheduleRequest:
     return found
 
 
-def _said(wish: ScheduleRequest, write: Callable[[], ScheduleChange]) -> ScheduleChange:
+def _with_workspace_errors(wish: ScheduleRequest, write: Callable[[], ScheduleChange]) -> ScheduleChange:
     """Translate errors about schedules into the terms of this API."""
     try:
         return write()
@@ -339,7 +343,7 @@ def _said(wish: ScheduleRequest, write: Callable[[], ScheduleChange]) -> Schedul
         raise WorkspaceRequestInvalid(told.field, told.text) from None
 
 
-def _written(
+def _write_body(
     resources: Resources, body: object, work: Callable[[Connection, Resources], ScheduleChange]
 ) -> ScheduleChange:
     """Write `body` in one transaction with what `work` looks at."""

@@ -185,7 +185,7 @@ def advance(
 ) -> Advance | ResultsNeeded:
     """`progress` is None where the run begins; `results` are those that were asked for."""
     letters = _read(workflow, progress)
-    ended = [fact for fact in changed if _is_heard(workflow, letters, fact)]
+    ended = [fact for fact in changed if _is_news(workflow, letters, fact)]
     for fact in ended:
         letters[workflow.places[fact.node_id]] = fact.standing.value
     reason = _stop_reason(letters, run)
@@ -216,7 +216,7 @@ def _read(workflow: CompiledWorkflow, progress: str | None) -> list[str]:
     return list(progress)
 
 
-def _is_heard(workflow: CompiledWorkflow, letters: Sequence[str], fact: StepFact) -> bool:
+def _is_news(workflow: CompiledWorkflow, letters: Sequence[str], fact: StepFact) -> bool:
     """It has ended, and that is news: the one whose place a fallback has taken says nothing any more."""
     place = workflow.places.get(fact.node_id)
     if place is None:

@@ -247,7 +247,7 @@ def findings_then(planning: Planning, recorded: RecordedDecision) -> list[GuardF
     """The answers of the guards and of overlap; `planning` is the one that was in force then."""
     refused = None if recorded.is_birth else recorded.reason
     detail = recorded.payload.get("detail")
-    asked = _asked(planning, recorded)
+    asked = _evaluated_guards(planning, recorded)
     findings = []
     for guard in GUARDS:
         if guard.reason is refused:
@@ -258,7 +258,7 @@ def findings_then(planning: Planning, recorded: RecordedDecision) -> list[GuardF
     return [*findings, _overlap_then(planning, recorded)]
 
 
-def _asked(planning: Planning, recorded: RecordedDecision) -> frozenset[Reason]:
+def _evaluated_guards(planning: Planning, recorded: RecordedDecision) -> frozenset[Reason]:
     """Nobody asks about what was overtaken, or has had its run."""
     if not recorded.is_birth and recorded.reason not in (*(guard.reason for guard in GUARDS), *OF_OVERLAP):
         return frozenset()

@@ -23,7 +23,7 @@ MAX_FAILED_SHOWN = 3
 _MAX_ERROR = 200
 
 
-def must_be_told(was: HealthStatus | None, status: HealthStatus) -> bool:
+def needs_notice(was: HealthStatus | None, status: HealthStatus) -> bool:
     """Report whether a change of health from `was` (None = not reported before) needs a notification."""
     if was is None:
         return status in NEEDS_SOMEBODY

@@ -232,7 +232,7 @@ class _Recorder:
 
     def miss(self, decision: Missed) -> None:
         """A range that was refused counts as so many skips; one that was overtaken was never asked about."""
-        if decision.reason not in _NOT_ASKED:
+        if decision.reason not in _NOT_EVALUATED:
             self._count_skips(decision.reason, decision.count)
         self.event(EventType.MISSED, missed_values(decision), decision.first, decision.last)
 
@@ -302,7 +302,7 @@ class _Recorder:
 
 
 _DISPATCHED = dispatch_status(None)
-_NOT_ASKED = (Reason.MISSED, Reason.CATCHUP_CAP, Reason.SUPERSEDED, Reason.REMAINING_ACTIONS_EXHAUSTED)
+_NOT_EVALUATED = (Reason.MISSED, Reason.CATCHUP_CAP, Reason.SUPERSEDED, Reason.REMAINING_ACTIONS_EXHAUSTED)
 
 
 def _run(

@@ -201,7 +201,7 @@ _APPROVAL, _RETRY, _FAILURE, _LIMITS = "approval_policy", "retry_policy", "failu
 _QUEUE = "queue_policy"
 # Of these each part may be somebody else's word; the others are taken whole.
 _BY_PART = (_APPROVAL, _LIMITS)
-_NOT_TOLD = frozenset({"unasked"})
+_INTERNAL_FIELDS = frozenset({"unasked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +250,10 @@ def _of_schedule(said: StatedPolicies, has_assignee: bool, queue: OwnQueue | Non
 
 def full_policies(effective: Effective, queue: OwnQueue | None) -> FullPolicies:
     policies = {
-        _APPROVAL: told(in_force(effective.approval)) | _for_ever(effective.approval),
-        _RETRY: told(effective.retry),
-        _FAILURE: told(effective.failure),
-        _LIMITS: told(effective.limits),
+        _APPROVAL: policy_fields(in_force(effective.approval)) | _for_ever(effective.approval),
+        _RETRY: policy_fields(effective.retry),
+        _FAILURE: policy_fields(effective.failure),
+        _LIMITS: policy_fields(effective.limits),
     }
     parts = [f"{name}.{part}" for name in _BY_PART for part in policies[name]]
     names = [*parts, _RETRY, _FAILURE]
@@ -290,10 +290,10 @@ def _for_ever(approval: ApprovalPolicy) -> dict[str, Any]:
     return {"expires_after_seconds": None} if approval.expires_after_seconds == NEVER_SECONDS else {}
 
 
-def told(policy: ApprovalPolicy | RetryPolicy | FailurePolicy | RunLimits) -> dict[str, Any]:
+def policy_fields(policy: ApprovalPolicy | RetryPolicy | FailurePolicy | RunLimits) -> dict[str, Any]:
     """Every field of it; what is null was said by nobody, and is no limit."""
     found = {each.name: getattr(policy, each.name) for each in fields(policy)}
-    return {name: _plain(value) for name, value in found.items() if name not in _NOT_TOLD}
+    return {name: _plain(value) for name, value in found.items() if name not in _INTERNAL_FIELDS}
 
 
 def _plain(value: object) -> object:
@@ -352,7 +352,7 @@ def terms_of(
 ) -> Terms:
     """Where somebody is assigned, sensitive actions need a yes unless the policy says otherwise."""
     usual = ApprovalMode.SENSITIVE_ACTIONS if has_assignee else None
-    given = {name: value for name, value in told(limits).items() if value is not None and name != _TOOLS}
+    given = {name: value for name, value in policy_fields(limits).items() if value is not None and name != _TOOLS}
     return Terms(
         approval_mode=usual if approval.mode is None else approval.mode,
         gates=tuple(sorted({*approval.gates, *node_gates})),

@@ -313,11 +313,11 @@ def assignment_document(assignment: AssignmentDefinition) -> dict[str, Any]:
         "workflow_id": assignment.workflow_id,
         "assignee_type": assignment.assignee.type.value,
         "assignee_id": assignment.assignee.id,
-        **{name: _written(policy) for name, policy in said.items() if policy is not None},
+        **{name: _renamed_policy(policy) for name, policy in said.items() if policy is not None},
     }
 
 
-def _written(policy: Any) -> dict[str, Any]:
+def _renamed_policy(policy: Any) -> dict[str, Any]:
     """A queue policy has other names outside than inside."""
     document = policy_document(policy)
     return {QUEUE_NAMES.get(name, name): value for name, value in document.items()}

@@ -93,7 +93,7 @@ def _write(document: dict[str, Any], place: DocumentPlace, holder: object) -> No
 _REPLACED = {part: (f"{part}.",) for part in PARTS if part != "action"} | {
     "assignee": tuple(name.place for name in SHIPPED_NAMES.objects["assignee"].values())
 }
-_KEPT = frozenset({"spec.jitter_seconds"})
+_PRESERVED = frozenset({"spec.jitter_seconds"})
 _CLEARED_BY_NULL = frozenset({"memo", "search_attributes"})
 
 
@@ -139,7 +139,7 @@ def apply_update(how: UpdateMode, base: Places, given: Normalised) -> dict[str, 
             return result
         case UpdateMode.PARTS:
             dropped = tuple(prefix for part in given.objects for prefix in _REPLACED.get(part, ()))
-            kept = {place: old for place, old in base.items() if place in _KEPT or not place.startswith(dropped)}
+            kept = {place: old for place, old in base.items() if place in _PRESERVED or not place.startswith(dropped)}
             for place in given.nulls & _CLEARED_BY_NULL:
                 kept.pop(place, None)
             return kept | given.places

@@ -174,7 +174,7 @@ _FIELDS: Final = tuple(
     for name, hint in Planning.__annotations__.items()
     if name not in ("spec", "memo")
 )
-_SAID: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said is not None)
+_DOCUMENT_PARTS: Final = tuple((kept.key, kept.said) for _, kept in _FIELDS if kept.said is not None)
 
 
 def planning_text(
@@ -189,7 +189,7 @@ def planning_text(
     if before is not None and before.kind == definition.action.kind:
         kinds = kinds.with_stored(definition.action, before.target.partition(":")[2], before.timeout_seconds)
     of = _Source(definition, kinds, needs_approval)
-    document = {key: said(of) for key, said in _SAID}
+    document = {key: said(of) for key, said in _DOCUMENT_PARTS}
     document["spec"] = _spec_document(definition.spec, definition.schedule_id)
     document |= _rare(definition)
     if workflow_owner is not None:

@@ -343,7 +343,7 @@ class Reader:
 # ── Action ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_ASKED = "set workflow_type, workflow_id, prompt, url, task, callable or command"
+_ACTION_REQUIRED = "set workflow_type, workflow_id, prompt, url, task, callable or command"
 _CHECKED = [PLACES[f"action.{name}"] for name in COMMON if name not in ("kind", "input")]
 
 
@@ -410,7 +410,7 @@ def _kind(reader: Reader, kinds: Kinds, gone: str) -> Kind | None:
         return _named_kind(reader, kinds, gone)
     present = [name for name in kinds.fields if reader.given(f"action.{name}")]
     if not present:
-        reader.problems.add("action", f"is required: {_ASKED}")
+        reader.problems.add("action", f"is required: {_ACTION_REQUIRED}")
         return None
     kind = kinds.guessed(frozenset(present))
     if kind is None:
@@ -476,9 +476,9 @@ def _join(reader: Reader, target: dict[str, Any], name: str, kept: str) -> None:
 
 _ALL: Final = frozenset(each.name for each in fields(Definition))
 # What a definition says; the rest is known of steps alone.
-_SAID: Final = [name for name in RunDefinition._fields if name not in RunDefinition._field_defaults]
-RUN_ATTRIBUTES: Final = frozenset(_SAID)
-_RUN_DEFAULTS: Final = {name: DEFAULTS[name] for name in _SAID} | {"schedule_id": ""}
+_RUN_FIELDS: Final = [name for name in RunDefinition._fields if name not in RunDefinition._field_defaults]
+RUN_ATTRIBUTES: Final = frozenset(_RUN_FIELDS)
+_RUN_DEFAULTS: Final = {name: DEFAULTS[name] for name in _RUN_FIELDS} | {"schedule_id": ""}
 
 
 def read_definition(reader: Reader, kinds: Kinds | None = None, stored: Action | None = None) -> Definition:

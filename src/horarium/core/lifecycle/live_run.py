@@ -178,7 +178,7 @@ def in_one_of(run: LiveRun, states: frozenset[RunState]) -> Nothing | None:
     return None if run.state in states else Nothing(NothingCause.NOT_SO)
 
 
-def is_heard(run: LiveRun, report: Reported) -> Nothing | None:
+def ignored_report(run: LiveRun, report: Reported) -> Nothing | None:
     """A run listens to its holder, who names the lease, and to whoever shows the token of an attempt.
 
     The number of a lease can be guessed, so it is good for whoever claimed the run and for nobody else.
@@ -202,7 +202,7 @@ def is_heard(run: LiveRun, report: Reported) -> Nothing | None:
 
 
 # The target itself has said that it is over.
-_SAID_BY_TARGET = frozenset({RunState.SUCCEEDED, RunState.FAILED})
+_REPORTED_BY_TARGET = frozenset({RunState.SUCCEEDED, RunState.FAILED})
 
 
 def is_left_behind(change: Change) -> bool:
@@ -214,7 +214,7 @@ def is_left_behind(change: Change) -> bool:
         case End(state=RunState.FAILED, cause=cause):
             return cause is not None  # a limit has ended it, and not its target
         case End(state=state):
-            return state not in _SAID_BY_TARGET
+            return state not in _REPORTED_BY_TARGET
         case RetryLater(known=True, error_class=RetryCause.TIMEOUT.value):
             return True  # the next attempt is another task
         case _:

@@ -38,8 +38,8 @@ from horarium.core.lifecycle.live_run import (
     Rules,
     end_by_cap,
     has_not_started,
+    ignored_report,
     in_one_of,
-    is_heard,
     lost_lease,
     of_holder,
     used_by,
@@ -114,7 +114,7 @@ def react(run: LiveRun, event: Event, rules: Rules, now: Instant) -> Change:
             # A lease that ran out is not ours again by that: who takes the run next follows what has the name.
             return of_holder(run, epoch) or Begin(reference, held=run.state in HANDED_OUT)
         case Reported():
-            return is_heard(run, event) or _reported(run, event, rules, now)
+            return ignored_report(run, event) or _reported(run, event, rules, now)
         case LostLease(epoch):
             return lost_lease(run, epoch, now) or _without_holder(run, rules, now)
         case GivenBack(epoch, begun):
@@ -158,7 +158,7 @@ def _workflow_ended(run: LiveRun, event: WorkflowEnded, rules: Rules, now: Insta
 
 
 _SILENT = "the lease expired: the process that held this run stopped responding"
-_ASKED_ALREADY = (RunState.AWAITING_APPROVAL, ReportedState.BLOCKED)
+_APPROVAL_PENDING = (RunState.AWAITING_APPROVAL, ReportedState.BLOCKED)
 _AWAITING = frozenset({RunState.AWAITING_APPROVAL})
 
 
@@ -207,7 +207,7 @@ def _accepted(run: LiveRun, reference: str | None, queued: bool) -> Change:
 
 
 def _reported(run: LiveRun, report: Reported, rules: Rules, now: Instant) -> Change:
-    if _state(run) in NOT_STARTED and (run.state, report.state) != _ASKED_ALREADY:
+    if _state(run) in NOT_STARTED and (run.state, report.state) != _APPROVAL_PENDING:
         raise InvalidTransition(f"this run is not dispatched; its state is {run.state}")
     used = used_by(run, report.cost, report.tokens, report.tool_calls)
     match report.state:

@@ -279,7 +279,7 @@ REPLY: Final = "reply"
 MAX_REPLY_BYTES: Final = 100_000
 MAX_QUESTION: Final = 16_000
 """Characters of an agent's question that are kept."""
-TOLD_QUESTION: Final = 500
+MAX_NOTICE_QUESTION: Final = 500
 """Characters of it that events and the feed tell."""
 
 

@@ -87,7 +87,7 @@ class Writing:
     ) -> None:
         with by_flags(self.flags):
             done = getattr(remote.client, method)(name, document, if_version=if_version)
-        show_written(remote, name, done)
+        show_saved(remote, name, done)
 
 
 def document_of(key: str, name: str, file: str | None, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def document_of(key: str, name: str, file: str | None, said: Mapping[str, Any]) 
     return document
 
 
-def show_written(remote: Remote, name: str, done: Answer) -> None:
+def show_saved(remote: Remote, name: str, done: Answer) -> None:
     if remote.output is Format.TABLE:
         version = done.raw.get("version")
         about = "" if version is None else f"; version {version}"

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from horarium.core.document.assignee import AgentContext, AgentProtocol, AgentSchedules, AssigneeType, TeamStrategy
 from horarium.platform.bodies import Body
-from horarium.platform.errors import AlreadyExists, NotFound, Refused
+from horarium.platform.errors import AlreadyExists, NotFound, OperationRefused
 from horarium.platform.wire import Answer, Object, Rows, Time, WriteOutcome
 
 
@@ -236,7 +236,7 @@ class AssignmentAlreadyExists(AlreadyExists):
     what = "assignment"
 
 
-class AgentInUse(Refused):
+class AgentInUse(OperationRefused):
     """`users` are those that name it, the first of them if they are many."""
 
     reason = "agent_in_use"
@@ -246,7 +246,7 @@ class AgentInUse(Refused):
         self.users = tuple(users)
 
 
-class TeamInUse(Refused):
+class TeamInUse(OperationRefused):
     """`users` are those that name it, the first of them if they are many."""
 
     reason = "team_in_use"
@@ -256,7 +256,7 @@ class TeamInUse(Refused):
         self.users = tuple(users)
 
 
-class AssignmentInUse(Refused):
+class AssignmentInUse(OperationRefused):
     """`users` are those that name it, the first of them if they are many."""
 
     reason = "assignment_in_use"

@@ -20,7 +20,7 @@ from horarium.features.agents.definition import MAX_DEPTH
 from horarium.instant import SECOND, Instant
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.run_states import OPEN_OF_ASSIGNEE, OPEN_OF_MEMBER
-from horarium.platform.database.statements import Row, from_text, kept_text, page_within_bytes, sized, to_text
+from horarium.platform.database.statements import Row, from_text, page_within_bytes, sized, storable_text, to_text
 from horarium.platform.database.tables import agents, assignments, runs, schedule_revisions, schedules, teams
 
 
@@ -346,7 +346,7 @@ def save_card(connection: Connection, namespace: str, agent_id: str, seen: SeenC
     """A card that cannot be had now leaves the one that was there before, with the reason beside it."""
     values: dict[str, Any] = {
         "card_at": now,
-        "card_error": None if seen.error is None else kept_text(seen.error, MAX_ERROR),
+        "card_error": None if seen.error is None else storable_text(seen.error, MAX_ERROR),
     }
     if seen.card is not None:
         values |= {"card": to_text(seen.card), "card_etag": seen.etag}

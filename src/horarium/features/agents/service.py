@@ -30,7 +30,7 @@ from horarium.features.tenants import rows as tenant_rows
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.installation import CannotUnseal
-from horarium.platform.errors import Refused
+from horarium.platform.errors import OperationRefused
 from horarium.platform.wire import Permission, Role
 
 _UNSAID: Final = object()
@@ -256,7 +256,7 @@ def _keep_token(
         return False
     sealer = resources.sealer
     if sealer is None:
-        raise Refused("this process has no secret key, so it cannot store tokens; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store tokens; set secret_key")
     try:
         known = None if before is None else before.unseal(sealer)
     except CannotUnseal:
@@ -303,7 +303,7 @@ def _concerned(connection: Connection, caller: Caller, agent_id: str, *, force: 
     given = agent_rows.assignments_of(connection, namespace, everybody, MOST_SCHEDULES)
     found += agent_rows.schedules_with_assignments(connection, namespace, given, MOST_SCHEDULES + 1)
     if len(found) > MOST_SCHEDULES:
-        raise Refused(
+        raise OperationRefused(
             f"more than {MOST_SCHEDULES} schedules depend on this agent; delete or reassign some of them first"
         )
     return sorted(set(found))

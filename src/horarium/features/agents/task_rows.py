@@ -76,14 +76,14 @@ def _capacities(connection: Connection, targets: Iterable[ReadyTarget], *, lock:
 
 # Of one target, as each database names it.
 _OF_ONE = "namespace = {namespace} AND target = {target}"
-_ASKED = _OF_ONE.format(namespace="asked.namespace", target="asked.target")
+_OF_REQUESTED = _OF_ONE.format(namespace="asked.namespace", target="asked.target")
 _GIVEN = _OF_ONE.format(namespace="?", target="?")
 
 _OUT = f"SELECT state, count(*) FROM runs WHERE {PROMPT_OUT} AND {{of_one}} GROUP BY state"
 _OUT_POSTGRES = text(f"""
 SELECT asked.namespace, asked.target, found.state, found.count
 FROM json_to_recordset(CAST(:asked AS json)) AS asked(namespace text, target text)
-CROSS JOIN LATERAL ({_OUT.format(of_one=_ASKED)}) AS found
+CROSS JOIN LATERAL ({_OUT.format(of_one=_OF_REQUESTED)}) AS found
 """)
 _OUT_SQLITE = _OUT.format(of_one=_GIVEN)
 
@@ -92,7 +92,7 @@ def _out(connection: Connection, targets: Collection[ReadyTarget]) -> defaultdic
     """All that are out, and of them those that are followed."""
     rows: Iterable[Any]
     if connection.dialect.name == "postgresql":
-        rows = connection.execute(_OUT_POSTGRES, {"asked": _asked(targets)})
+        rows = connection.execute(_OUT_POSTGRES, {"asked": _targets_text(targets)})
     else:
         rows = ((*each, *row) for each in targets for row in connection.exec_driver_sql(_OUT_SQLITE, tuple(each)))
     found: defaultdict[ReadyTarget, tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -103,7 +103,7 @@ def _out(connection: Connection, targets: Collection[ReadyTarget]) -> defaultdic
     return found
 
 
-def _asked(targets: Iterable[ReadyTarget]) -> str:
+def _targets_text(targets: Iterable[ReadyTarget]) -> str:
     return event_text([each._asdict() for each in targets])
 
 
@@ -117,7 +117,7 @@ _FOLLOWED = f"""
 _FOLLOWED_POSTGRES = text(f"""
 SELECT ready.* FROM json_to_recordset(CAST(:asked AS json)) AS asked(namespace text, target text)
 CROSS JOIN LATERAL (
-  {_FOLLOWED.format(of_one=_ASKED, now=":now", most=":most")}
+  {_FOLLOWED.format(of_one=_OF_REQUESTED, now=":now", most=":most")}
   FOR UPDATE SKIP LOCKED
 ) AS ready
 """)
@@ -129,7 +129,7 @@ def followed(connection: Connection, targets: Collection[ReadyTarget], now: Inst
     if not targets:
         return []
     if connection.dialect.name == "postgresql":
-        rows = connection.execute(_FOLLOWED_POSTGRES, {"asked": _asked(targets), "now": now, "most": most})
+        rows = connection.execute(_FOLLOWED_POSTGRES, {"asked": _targets_text(targets), "now": now, "most": most})
         return [ClaimCandidate(*row) for row in rows]
     return [
         ClaimCandidate(*row)
@@ -145,7 +145,7 @@ _UNMARKED = (
     f"{PROMPT_UNMARKED} AND {{of_one}} AND ready_at <= {{now}} AND NOT heard AND gates_passed = 0 "
     "AND stop_requested_at IS NULL"
 )
-_UNMARKED_POSTGRES = _UNMARKED.format(of_one=_ASKED, now=":now")
+_UNMARKED_POSTGRES = _UNMARKED.format(of_one=_OF_REQUESTED, now=":now")
 _UNMARKED_SQLITE = _UNMARKED.format(of_one=_GIVEN, now="?")
 _MARK_POSTGRES = text(f"""
 UPDATE runs SET busy_since = :now WHERE run_id = ANY(ARRAY(
@@ -170,14 +170,17 @@ def with_unmarked(connection: Connection, targets: Collection[ReadyTarget], now:
     if not targets:
         return []
     if connection.dialect.name == "postgresql":
-        return [ReadyTarget(*row) for row in connection.execute(_ANY_POSTGRES, {"asked": _asked(targets), "now": now})]
+        return [
+            ReadyTarget(*row)
+            for row in connection.execute(_ANY_POSTGRES, {"asked": _targets_text(targets), "now": now})
+        ]
     return [each for each in targets if connection.exec_driver_sql(_ANY_SQLITE, (*each, now)).first() is not None]
 
 
 def mark_waiting(connection: Connection, targets: Collection[ReadyTarget], now: Instant, most: int) -> None:
     """Once for each run: since when its agent has had no place for it. Of each target `most` at a time."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_MARK_POSTGRES, {"asked": _asked(targets), "now": now, "most": most})
+        connection.execute(_MARK_POSTGRES, {"asked": _targets_text(targets), "now": now, "most": most})
         return
     for each in targets:
         connection.exec_driver_sql(_MARK_SQLITE, (now, *each, now, most))

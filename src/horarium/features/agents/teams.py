@@ -35,7 +35,7 @@ from horarium.launchers.launcher import AgentLine, CardSeen
 from horarium.launchers.requests import destination_of
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
-from horarium.platform.errors import Forbidden, Refused
+from horarium.platform.errors import Forbidden, OperationRefused
 from horarium.platform.wire import Permission
 
 _USERS_NAMED = 20
@@ -161,12 +161,14 @@ def line_of(resources: Resources, caller: Caller, agent_id: str) -> AgentLine:
 
 
 async def ask(resources: Resources, caller: Caller, line: AgentLine) -> CardSeen:
-    """Raises Refused while many of the namespace are being asked: each that hangs holds a connection."""
+    """Raises OperationRefused while many of the namespace are being asked: each that hangs holds a connection."""
     if resources.cards is None:
         return CardSeen(None, error="this process does not call agents", answered=False)
     asking = resources.asking
     if asking[caller.namespace] >= MOST_AT_ONCE:
-        raise Refused(f"{MOST_AT_ONCE} agents of this namespace are already being checked; retry in a few seconds")
+        raise OperationRefused(
+            f"{MOST_AT_ONCE} agents of this namespace are already being checked; retry in a few seconds"
+        )
     asking[caller.namespace] += 1
     try:
         async with asyncio.timeout(CHECK_SECONDS):

@@ -8,7 +8,7 @@ from horarium.core.decision.statuses import HealthStatus, LastStatus, WatchedSta
 from horarium.core.document.states import Source
 from horarium.features.agents.workspace_words import RunStatus
 from horarium.platform.bodies import Body
-from horarium.platform.errors import AlreadyExists, OperationError, Refused
+from horarium.platform.errors import AlreadyExists, OperationError, OperationRefused
 from horarium.platform.wire import Answer, Object, Time
 
 
@@ -138,7 +138,7 @@ class WorkspaceNameTaken(AlreadyExists):
     what = "schedule named"
 
 
-class NotFired(Refused):
+class NotFired(OperationRefused):
     """Something stands against it now; the word that a skip would have is in the sentence."""
 
     reason = "not_fired"

@@ -13,7 +13,7 @@ from horarium.core.policy.approval import ApprovalDecision
 from horarium.core.policy.votes import Decision, Refusal
 from horarium.features.schedules.change_model import MAX_AT_ONCE, Ids
 from horarium.platform.bodies import Body, Moment, Name, Note, Text, Whole, ZoneName
-from horarium.platform.errors import Forbidden, NotFound, OperationError, Refused
+from horarium.platform.errors import Forbidden, NotFound, OperationError, OperationRefused
 from horarium.platform.wire import Answer, Object, Rows, Time
 
 Gates = Annotated[tuple[str, ...], Meta(min_length=0, max_length=100)]
@@ -232,40 +232,40 @@ class ApprovalNotFound(NotFound):
     what = "approval"
 
 
-class StandingNotFound(NotFound):
+class StandingApprovalNotFound(NotFound):
     reason = "standing_approval_not_found"
     what = "standing approval"
 
 
-class NotAnApprover(Forbidden):
+class ApproverRequired(Forbidden):
     """Neither the permission nor a list of approvers lets this caller decide."""
 
     reason = "not_an_approver"
 
 
-class RequesterMayNotDecide(Forbidden):
+class SelfApprovalForbidden(Forbidden):
     """Denied because the caller wrote the schedule or requested the run; the message names the alternatives."""
 
     reason = "requester_may_not_decide"
 
 
-class AlreadyDecided(Refused):
+class ApprovalAlreadyDecided(OperationRefused):
     reason = "already_decided"
 
 
-class ApprovalOver(OperationError):
+class ApprovalRequestExpired(OperationError):
     """Nobody decided in time."""
 
     reason = "approval_expired"
     status = 410
 
 
-class InputsChanged(OperationError):
+class ApprovedInputsChanged(OperationError):
     """Rejected because the approved inputs differ from those that would run."""
 
     reason = "inputs_changed"
     status = 412
 
 
-class TooManyStanding(Refused):
+class TooManyStandingApprovals(OperationRefused):
     reason = "too_many_standing_approvals"

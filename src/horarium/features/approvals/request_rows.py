@@ -15,9 +15,9 @@ from horarium.core.document.rendering import texts_of
 from horarium.core.document.states import NoticeType, RunEventType
 from horarium.core.policy.approval import (
     AGENT_INPUT,
+    MAX_NOTICE_QUESTION,
     MAX_QUESTION,
     NEVER,
-    TOLD_QUESTION,
     ApprovalDecision,
     ApprovalMode,
     ApprovalPolicy,
@@ -27,7 +27,7 @@ from horarium.core.policy.approval import (
 )
 from horarium.core.policy.queue import inputs_for
 from horarium.features.approvals import standing_rows
-from horarium.features.approvals.rows import NewApproval, close_of_ended, told_of
+from horarium.features.approvals.rows import NewApproval, close_of_ended, notice_fields
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
 from horarium.features.runs import update_rows
@@ -35,7 +35,7 @@ from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.work_rows import RunWork, lock_works
 from horarium.features.workflows.graph_rows import node_gates
 from horarium.instant import Instant, to_rfc3339
-from horarium.platform.database.statements import RowInsert, from_text, kept_text, select_by_ids, to_text
+from horarium.platform.database.statements import RowInsert, from_text, select_by_ids, storable_text, to_text
 from horarium.platform.database.tables import approvals, runs
 from horarium.platform.ids import id_text, new_id
 
@@ -68,9 +68,9 @@ def request(
     requesters = _requesters(connection, waiting)
     hashes = _Hashes()
     made = [
-        _row(run, definitions[run.run_id], _asked(run, gates, declared), requesters[run.run_id], hashes, now)._replace(
-            question=_kept(asked.get(run.run_id))
-        )
+        _row(
+            run, definitions[run.run_id], _gate_sources(run, gates, declared), requesters[run.run_id], hashes, now
+        )._replace(question=_cut_question(asked.get(run.run_id)))
         for run in waiting
     ]
     _INSERT.run(connection, made)
@@ -82,8 +82,8 @@ def request(
     return standing_rows.answer(connection, counted, frozenset(gates), now)
 
 
-def _kept(question: str | None) -> str | None:
-    return None if question is None else kept_text(question, MAX_QUESTION)
+def _cut_question(question: str | None) -> str | None:
+    return None if question is None else storable_text(question, MAX_QUESTION)
 
 
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────
@@ -96,7 +96,9 @@ class _GateSources(NamedTuple):
     declared: Sequence[str] | None
 
 
-def _asked(run: RunWork, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]) -> _GateSources:
+def _gate_sources(
+    run: RunWork, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]
+) -> _GateSources:
     of_node = declared.get(run.run_id, ()) if run.parent_run_id is not None else None
     return _GateSources(gates.get(run.run_id), of_node)
 
@@ -169,14 +171,14 @@ def _gates(run: RunWork, policy: ApprovalPolicy, asked: _GateSources) -> list[st
     return list(held.gates) if isinstance(held, StepWaits) else []
 
 
-_WHO_ASKED = "SELECT run_id, requested_by FROM runs WHERE run_id"
+_REQUESTERS = "SELECT run_id, requested_by FROM runs WHERE run_id"
 _WHO_WROTE = "SELECT schedule_uid, created_by, edited_by FROM schedules WHERE schedule_uid"
 
 
 def _requesters(connection: Connection, waiting: Sequence[RunWork]) -> dict[bytes, list[str]]:
     """Authors of the schedule, and requesters of the run or of the root run if it is a step."""
     roots = {run.run_id: run.root_run_id or run.run_id for run in waiting}
-    found = select_by_ids(connection, _WHO_ASKED, sorted({*roots.values(), *roots}))
+    found = select_by_ids(connection, _REQUESTERS, sorted({*roots.values(), *roots}))
     asked = {run_id: (from_text(said) or {}).get("principal") for run_id, said in found}
     uids = sorted({run.schedule_uid for run in waiting if run.schedule_uid is not None})
     wrote = {uid: set(who) for uid, *who in select_by_ids(connection, _WHO_WROTE, uids)} if uids else {}
@@ -194,7 +196,7 @@ def _requesters(connection: Connection, waiting: Sequence[RunWork]) -> dict[byte
 def _event(number: int, made: NewApproval) -> update_rows.NewRunEvent:
     said = {"approval_id": id_text(made.approval_id), "gates": from_text(made.gates)}
     if made.question is not None:
-        said["question"] = made.question[:TOLD_QUESTION]
+        said["question"] = made.question[:MAX_NOTICE_QUESTION]
     if made.expires_at < NEVER:
         said["expires_at"] = to_rfc3339(made.expires_at)
     return made.run_id, number, RunEventType.RUN_APPROVAL_REQUESTED, said
@@ -202,4 +204,4 @@ def _event(number: int, made: NewApproval) -> update_rows.NewRunEvent:
 
 def _notice(run: RunWork, made: NewApproval) -> Notice:
     kind = NoticeType.APPROVAL_REQUESTED
-    return Notice(kind, made.namespace, made.schedule_uid, made.run_id, told_of(made, run.origin, run.nominal))
+    return Notice(kind, made.namespace, made.schedule_uid, made.run_id, notice_fields(made, run.origin, run.nominal))

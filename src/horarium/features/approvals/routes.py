@@ -56,7 +56,7 @@ from horarium.platform.wire import time_of
 routes = Routes("/api/approvals", tag="approvals")
 run_routes = Routes("/api/runs/{run_id}", tag="approvals")
 
-_ASKED = Approval(
+_APPROVAL_EXAMPLE = Approval(
     approval_id=examples.UID,
     namespace="default",
     status=ApprovalDecision.PENDING,
@@ -81,7 +81,7 @@ _ASKED = Approval(
     may_decide=True,
     schedule_name="Nightly report",
 )
-_STANDING = StandingApproval(
+_STANDING_EXAMPLE = StandingApproval(
     standing_id=examples.UID,
     schedule_id="nightly-report",
     workflow_id=None,
@@ -104,7 +104,7 @@ _STANDING = StandingApproval(
     needs=READ,
     summary="List approval requests",
     answer=ApprovalList,
-    example=ApprovalList(approvals=(_ASKED,), next_page_token=None),
+    example=ApprovalList(approvals=(_APPROVAL_EXAMPLE,), next_page_token=None),
 )
 def list_approvals(
     resources: ResourcesOf,
@@ -173,7 +173,7 @@ def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -
     needs=READ,
     summary="List standing approvals",
     answer=StandingList,
-    example=StandingList(standing=(_STANDING,), next_page_token=None),
+    example=StandingList(standing=(_STANDING_EXAMPLE,), next_page_token=None),
 )
 def list_standing_approvals(
     resources: ResourcesOf,
@@ -182,7 +182,7 @@ def list_standing_approvals(
     next_page_token: Annotated[str | None, Query(max_length=256)] = None,
 ) -> Reply:
     """Oldest first, including ended ones."""
-    page = standing.list_standing(resources, caller, page_size=page_size, next_page_token=next_page_token)
+    page = standing.list_standing_approvals(resources, caller, page_size=page_size, next_page_token=next_page_token)
     shown: Any = tuple(
         readable(
             resources,
@@ -205,7 +205,7 @@ def list_standing_approvals(
     sends={"schedule_id": "nightly-report", "gates": ["external_message"], "max_uses": 30},
     answer=StandingApproval,
     status=201,
-    example=_STANDING,
+    example=_STANDING_EXAMPLE,
 )
 def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
     """Approves future approval requests for these gates until it ends. Each use is recorded as a decision.
@@ -234,7 +234,9 @@ def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_
     return Reply(StandingDeleted(standing_id=id_text(gone), outcome="deleted"))
 
 
-@routes("GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval, example=_ASKED)
+@routes(
+    "GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval, example=_APPROVAL_EXAMPLE
+)
 def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
     """Includes the action of the run. Secrets are shown by name only."""
     return Reply(_shown(resources, service.get(resources, caller, approval_id)))
@@ -248,7 +250,7 @@ def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> 
     body=DecisionBody,
     sends={"decision": "approve", "reason": "looks right"},
     answer=Approval,
-    example=_ASKED,
+    example=_APPROVAL_EXAMPLE,
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
     """One rejection is final. Approvals of different approvers are counted. `modify` approves changed inputs.
@@ -270,7 +272,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     body=RunDecisionBody,
     sends={"reason": "looks right"},
     answer=Approval,
-    example=_ASKED,
+    example=_APPROVAL_EXAMPLE,
 )
 def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
     """With `modifications`, approves changed inputs or answers the question of an agent."""
@@ -287,7 +289,7 @@ def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Doc
     body=RunDecisionBody,
     sends={"reason": "not today"},
     answer=Approval,
-    example=_ASKED,
+    example=_APPROVAL_EXAMPLE,
 )
 def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
     """The run ends immediately."""

@@ -22,7 +22,7 @@ from horarium.core.decision.health import AwaitingApprovals
 from horarium.core.document.json_values import UNREADABLE, damage_of, known
 from horarium.core.document.states import NoticeType, RunState
 from horarium.core.lifecycle.outcome import Change, End
-from horarium.core.policy.approval import AGENT_AUTH, AGENT_GATES, NEVER, TOLD_QUESTION, ApprovalDecision
+from horarium.core.policy.approval import AGENT_AUTH, AGENT_GATES, MAX_NOTICE_QUESTION, NEVER, ApprovalDecision
 from horarium.core.policy.votes import RUN_CANCELLED, Decision, names_of
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
@@ -83,9 +83,9 @@ class ApprovalColumns(Protocol):
     def question(self) -> str | None: ...
 
 
-def told_of(asked: ApprovalColumns, origin: str, nominal: Instant) -> dict[str, object]:
+def notice_fields(asked: ApprovalColumns, origin: str, nominal: Instant) -> dict[str, object]:
     """Fields that every notice about an approval request has about it and its run."""
-    told = {} if asked.question is None else {"question": asked.question[:TOLD_QUESTION]}
+    told = {} if asked.question is None else {"question": asked.question[:MAX_NOTICE_QUESTION]}
     return {
         **told,
         "approval_id": id_text(asked.approval_id),
@@ -98,7 +98,17 @@ def told_of(asked: ApprovalColumns, origin: str, nominal: Instant) -> dict[str, 
     }
 
 
-_TOLD = ("approval_id", "run_id", "namespace", "schedule_uid", "gates", "workflow", "node_id", "expires_at", "question")
+_NOTICE_COLUMNS = (
+    "approval_id",
+    "run_id",
+    "namespace",
+    "schedule_uid",
+    "gates",
+    "workflow",
+    "node_id",
+    "expires_at",
+    "question",
+)
 _CLOSED_AT_ONCE = 900
 
 
@@ -125,7 +135,7 @@ def close_of_ended(
     closed: list[Any] = []
     for start in range(0, len(ids), _CLOSED_AT_ONCE):
         open_ones = (approvals.c.run_id.in_(ids[start : start + _CLOSED_AT_ONCE]), approvals.c.decision == "pending")
-        closing = sa.update(approvals).where(*open_ones).returning(*(approvals.c[name] for name in _TOLD))
+        closing = sa.update(approvals).where(*open_ones).returning(*(approvals.c[name] for name in _NOTICE_COLUMNS))
         values = {"decision": ApprovalDecision.EXPIRED.value, "reason": reason, "decided_at": now}
         closed += connection.execute(closing.values(**values)).all()
     if not closed:
@@ -143,14 +153,14 @@ _RUNS_OF_APPROVALS = "SELECT run_id, origin, nominal FROM runs WHERE run_id"
 
 
 def _notice_of_expiry(row: Any, origin: str, nominal: Instant, reason: str | None) -> Notice:
-    values = {**told_of(row, origin, nominal), "reason": reason}
+    values = {**notice_fields(row, origin, nominal), "reason": reason}
     return Notice(NoticeType.APPROVAL_EXPIRED, row.namespace, row.schedule_uid, row.run_id, values)
 
 
 # Of values that SQLite takes in one statement there may be far more; of those that PostgreSQL plans well, not.
 _AT_ONCE = 500
 # Steps of one run that wait at the same time; beyond that nobody counts.
-_MOST_TOLD = 2_000
+_MAX_WAITING_STEPS = 2_000
 _GATES_OF = 10
 
 
@@ -193,7 +203,7 @@ def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict
 _place = sa.func.row_number().over(
     partition_by=approvals.c.run_id, order_by=[approvals.c.requested_at.desc(), approvals.c.approval_id.desc()]
 )
-_asked = (
+_approval_columns = (
     sa.select(
         approvals.c.run_id,
         approvals.c.approval_id,
@@ -203,13 +213,13 @@ _asked = (
         approvals.c.decider,
         approvals.c.decided_at,
         approvals.c.reason,
-        sa.func.substr(approvals.c.question, 1, TOLD_QUESTION).label("question"),
+        sa.func.substr(approvals.c.question, 1, MAX_NOTICE_QUESTION).label("question"),
         _place.label("place"),
     )
     .where(approvals.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))
     .subquery()
 )
-_NEWEST = sa.select(_asked).where(_asked.c.place == 1)
+_NEWEST = sa.select(_approval_columns).where(_approval_columns.c.place == 1)
 
 
 def approved_gates(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, tuple[str, ...]]:
@@ -275,7 +285,7 @@ def waiting_below(connection: Connection, run_id: bytes) -> tuple[AwaitingApprov
             sa.or_(approvals.c.run_id == run_id, approvals.c.run_id.in_(below)),
         )
         .order_by(approvals.c.requested_at)
-        .limit(_MOST_TOLD)
+        .limit(_MAX_WAITING_STEPS)
     ).all()
     if not asked:
         return None, ()
@@ -473,7 +483,7 @@ def votes(connection: Connection, approval_ids: Sequence[bytes]) -> dict[bytes, 
 
 
 _KEYS = [column.name for column in approval_votes.primary_key]
-_SAID = ("decision", "reason", "voted_at")
+_VOTE_COLUMNS = ("decision", "reason", "voted_at")
 
 
 def cast(connection: Connection, vote: VoteRow) -> None:
@@ -482,7 +492,7 @@ def cast(connection: Connection, vote: VoteRow) -> None:
     of_postgres = connection.dialect.name == "postgresql"
     insert = postgresql.insert(approval_votes) if of_postgres else sqlite.insert(approval_votes)
     if vote.decision == Decision.REJECT:
-        said = {name: insert.excluded[name] for name in _SAID}
+        said = {name: insert.excluded[name] for name in _VOTE_COLUMNS}
         connection.execute(insert.on_conflict_do_update(index_elements=_KEYS, set_=said), values)
     else:
         connection.execute(insert.on_conflict_do_nothing(), values)

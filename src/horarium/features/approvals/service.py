@@ -49,19 +49,19 @@ from horarium.features.agents.policy_rows import Key, UnreadableDocument, find_a
 from horarium.features.approvals import rows
 from horarium.features.approvals import rows as approval_rows
 from horarium.features.approvals.model import (
-    AlreadyDecided,
+    ApprovalAlreadyDecided,
     ApprovalNotFound,
-    ApprovalOver,
+    ApprovalRequestExpired,
+    ApprovedInputsChanged,
+    ApproverRequired,
     BulkDecision,
     DecidedOne,
     DecisionOutcome,
-    InputsChanged,
-    NotAnApprover,
-    RequesterMayNotDecide,
+    SelfApprovalForbidden,
     StatusFilter,
 )
 from horarium.features.approvals.request_rows import current_inputs
-from horarium.features.approvals.rows import Mine, QuestionFilter, QuestionRow, VoteRow, told_of
+from horarium.features.approvals.rows import Mine, QuestionFilter, QuestionRow, VoteRow, notice_fields
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
 from horarium.features.history.service import find_any
@@ -80,7 +80,7 @@ from horarium.platform.caller import Caller, checked_limit, run_principal
 from horarium.platform.database import Connection
 from horarium.platform.database.statements import fitting, from_text
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, Refused, RunNotFound
+from horarium.platform.errors import ApprovalRequired, Forbidden, OperationError, OperationRefused, RunNotFound
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, Role
 
@@ -218,7 +218,7 @@ def view(
     agents = find_agents(connection, {agent for _, run in known if (agent := _agent_of(run)) is not None})
     return [
         replace(
-            _asked(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
+            _approval_view(row, run, definitions[row.run_id], cast[row.approval_id], whole_action),
             refused=vote_refused(question_of(row, cast[row.approval_id]), voter_of(caller, run), now),
             workflow_name=None if (key := _workflow_of(run)) is None else names.found.get(key),
             agent=_agent(agents, _agent_of(run)),
@@ -274,7 +274,7 @@ def _agent(agents: Mapping[Key, AgentDefinition | UnreadableDocument], key: Key 
     return found if isinstance(found, AgentDefinition) else AgentDefinition(key[1])
 
 
-def _asked(
+def _approval_view(
     row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], whole_action: bool
 ) -> ApprovalView:
     """A definition that cannot be read is the trouble of this run alone: it is shown as far as it is known."""
@@ -290,11 +290,11 @@ def _asked(
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
     Refusal.APPROVAL_REQUIRED: ApprovalRequired,
-    Refusal.NOT_AN_APPROVER: NotAnApprover,
-    Refusal.REQUESTER_MAY_NOT_DECIDE: RequesterMayNotDecide,
-    Refusal.ALREADY_DECIDED: AlreadyDecided,
-    Refusal.APPROVAL_EXPIRED: ApprovalOver,
-    Refusal.INPUTS_CHANGED: InputsChanged,
+    Refusal.NOT_AN_APPROVER: ApproverRequired,
+    Refusal.REQUESTER_MAY_NOT_DECIDE: SelfApprovalForbidden,
+    Refusal.ALREADY_DECIDED: ApprovalAlreadyDecided,
+    Refusal.APPROVAL_EXPIRED: ApprovalRequestExpired,
+    Refusal.INPUTS_CHANGED: ApprovedInputsChanged,
 }
 
 
@@ -400,7 +400,7 @@ def _decide(
     row, run = _locked(connection, row)
     # Who may decide is among what cannot be read, or what there is to decide about.
     if (broken := row.damage or run.damage) is not None:
-        raise Refused(f"the stored approval request cannot be read ({broken}); cancel its run")
+        raise OperationRefused(f"the stored approval request cannot be read ({broken}); cancel its run")
     now = resources.clock.now()
     definition = resources.definitions.of(connection, run)
     voice = _Voice(resources, connection, caller, row, run, said, now)
@@ -571,7 +571,7 @@ class _Voice:
         who, reason = principal_of(self.caller), self.said.reason
         rows.close(self.connection, self.row.approval_id, decision, decider=who, reason=reason, now=self.now)
         values = {
-            **told_of(self.row, self.run.origin.value, self.run.nominal),
+            **notice_fields(self.row, self.run.origin.value, self.run.nominal),
             "decision": decision.value,
             "decided_by": who,
             "reason": reason,

@@ -13,11 +13,11 @@ from horarium.core.policy.votes import GrantTerms, OpenRequest, Refusal, Standin
 from horarium.errors import InvalidDefinition
 from horarium.features.approvals import standing_rows
 from horarium.features.approvals.model import (
-    NotAnApprover,
-    RequesterMayNotDecide,
+    ApproverRequired,
+    SelfApprovalForbidden,
+    StandingApprovalNotFound,
     StandingBody,
-    StandingNotFound,
-    TooManyStanding,
+    TooManyStandingApprovals,
 )
 from horarium.features.approvals.service import principal_of
 from horarium.features.approvals.standing_end_rows import bound_to, ends_of
@@ -25,7 +25,7 @@ from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources, not_found
 from horarium.features.schedules import lookup_rows
 from horarium.features.schedules import rows as schedules
-from horarium.features.schedules.creation import written_end
+from horarium.features.schedules.creation import end_text
 from horarium.features.schedules.drafts import hold_namespace, require_namespace
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
@@ -34,7 +34,7 @@ from horarium.platform.errors import Forbidden
 from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission, Role
 
-MAX_STANDING = 1_000
+MAX_STANDING_APPROVALS = 1_000
 """In one namespace: each question looks at those that may be about it."""
 
 
@@ -76,9 +76,9 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
         hold_namespace(connection, caller.namespace)
         subject = _subject(resources, connection, caller, asked)
         _check_decider(caller, subject)
-        if standing_rows.count_of(connection, caller.namespace) >= MAX_STANDING:
-            raise TooManyStanding(
-                f"the namespace has {MAX_STANDING} standing approvals, the maximum; delete some first"
+        if standing_rows.count_of(connection, caller.namespace) >= MAX_STANDING_APPROVALS:
+            raise TooManyStandingApprovals(
+                f"the namespace has {MAX_STANDING_APPROVALS} standing approvals, the maximum; delete some first"
             )
         row = StandingRow(
             new_id(),
@@ -104,7 +104,7 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
     return resources.database.write(work)
 
 
-def list_standing(
+def list_standing_approvals(
     resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
 ) -> StandingApprovalPage:
     caller.require(Permission.READ)
@@ -141,7 +141,7 @@ def _find(connection: Connection, caller: Caller, standing_id: str) -> StandingR
     except InvalidDefinition:
         row = None
     if row is None:
-        raise StandingNotFound(standing_id[:64])
+        raise StandingApprovalNotFound(standing_id[:64])
     return row
 
 
@@ -158,7 +158,7 @@ def _checked(asked: StandingBody, now: Instant) -> tuple[tuple[str, ...], Instan
         problems["gates"] = [f"{AGENT_INPUT} requires an answer, so it cannot be approved in advance"]
     if not gates and asked.schedule_id is None:
         problems["gates"] = ["must contain a gate; only a schedule_id can be approved without gates"]
-    written = written_end(asked.until, asked.timezone)
+    written = end_text(asked.until, asked.timezone)
     until = None if written is None else written.instant(now)
     if until is not None and until <= now:
         problems["until"] = ["must be in the future"]
@@ -212,5 +212,5 @@ def _check_decider(caller: Caller, subject: _Subject) -> None:
     if found is None:
         return
     if found.refusal is Refusal.REQUESTER_MAY_NOT_DECIDE:
-        raise RequesterMayNotDecide(found.text)
-    raise NotAnApprover(found.text)
+        raise SelfApprovalForbidden(found.text)
+    raise ApproverRequired(found.text)

@@ -136,7 +136,7 @@ def ends_of(connection: Connection, rows: Sequence[Row], now: Instant) -> dict[b
         live, role_kept = credentials[row.standing_id]
         revision = there.get(row.schedule_uid or b"")
         read = by_namespace.setdefault(row.namespace, WorkflowDigests(connection, row.namespace))
-        workflow_there, nodes_kept = _workflow_kept(connection, row, read)
+        workflow_there, nodes_kept = _workflow_unchanged(connection, row, read)
         seen = Circumstances(
             credential_live=live,
             role_kept=role_kept,
@@ -176,7 +176,7 @@ def _schedules(connection: Connection, rows: Sequence[Row]) -> dict[bytes, int]:
     return dict(map(tuple, rows_with(connection, statement, (schedules.c.schedule_uid,), uids)))
 
 
-def _workflow_kept(connection: Connection, row: Row, read: WorkflowDigests) -> tuple[bool, bool]:
+def _workflow_unchanged(connection: Connection, row: Row, read: WorkflowDigests) -> tuple[bool, bool]:
     """Return whether its workflows exist, and whether each gated node is unchanged since the approval was given.
 
     A node counts that has one of its gates now, or had one then. Where none does, the approval is about the whole

@@ -28,7 +28,7 @@ from horarium.core.policy.votes import (
     count_votes,
     grant_covers,
 )
-from horarium.features.approvals.rows import NewApproval, told_of
+from horarium.features.approvals.rows import NewApproval, notice_fields
 from horarium.features.approvals.standing_end_rows import Unchanged, ends_of
 from horarium.features.history import rows as history_rows
 from horarium.features.history.rows import Notice
@@ -135,7 +135,7 @@ def answer(
         whole_run = run.parent_run_id is None and run.run_id not in in_the_midst
         heard: list[Vote] = []
         for row in standing:
-            yes = _standing(row, uses[row.standing_id], run)
+            yes = _standing_grant(row, uses[row.standing_id], run)
             if not _is_about(row, made) or any(vote.principal == row.made_by for vote in heard):
                 continue
             brings = run.inputs is not None or run.run_id in given
@@ -206,7 +206,7 @@ def _is_about(row: StandingRow, made: NewApproval) -> bool:
     return row.workflow_id is not None and row.workflow_id == made.workflow
 
 
-def _standing(row: StandingRow, uses: int, run: RunWork) -> StandingGrant:
+def _standing_grant(row: StandingRow, uses: int, run: RunWork) -> StandingGrant:
     maker = Voter(row.made_by, row.made_role, permitted=True, is_worker=run.claimed_by == row.made_by)
     return StandingGrant(frozenset(row.gates), maker, row.revision, row.until, row.max_uses, uses)
 
@@ -223,10 +223,10 @@ def _question(made: NewApproval) -> OpenRequest:
 
 
 def _vote(made: NewApproval, row: StandingRow, now: Instant) -> tuple[Any, ...]:
-    return made.approval_id, row.made_by, made.input_hash, Decision.APPROVE.value, said(row), now
+    return made.approval_id, row.made_by, made.input_hash, Decision.APPROVE.value, vote_reason(row), now
 
 
-def said(row: StandingRow) -> str:
+def vote_reason(row: StandingRow) -> str:
     """The reason of a vote that was given beforehand."""
     return SOURCE if row.reason is None else f"{SOURCE}: {row.reason}"
 
@@ -252,7 +252,7 @@ def _admit(
         standing_id=sa.bindparam("standing"),
     )
     rows = [
-        {"id": made.approval_id, "by": row.made_by, "why": said(row), "standing": row.standing_id}
+        {"id": made.approval_id, "by": row.made_by, "why": vote_reason(row), "standing": row.standing_id}
         for _, made, row in agreed
     ]
     connection.execute(decided, rows)
@@ -261,7 +261,7 @@ def _admit(
         change = react(run, ApprovalGiven(made.approval_id), NO_RULES, now)
         if isinstance(change, Admit):
             changes.append((run, change))
-    by = {run.run_id: CommandContext(row.made_by, source=SOURCE, reason=said(row)) for run, _, row in agreed}
+    by = {run.run_id: CommandContext(row.made_by, source=SOURCE, reason=vote_reason(row)) for run, _, row in agreed}
     write_changes(connection, changes, now, by)
     history_rows.append_notices(connection, [_notice(*each) for each in agreed], now=now)
     return [run.run_id for run, _ in changes]
@@ -269,10 +269,10 @@ def _admit(
 
 def _notice(run: RunWork, made: NewApproval, row: StandingRow) -> Notice:
     values = {
-        **told_of(made, run.origin, run.nominal),
+        **notice_fields(made, run.origin, run.nominal),
         "decision": ApprovalDecision.APPROVED.value,
         "decided_by": row.made_by,
-        "reason": said(row),
+        "reason": vote_reason(row),
         "standing_id": id_text(row.standing_id),
     }
     return Notice(NoticeType.APPROVAL_DECIDED, made.namespace, made.schedule_uid, run.run_id, values)

@@ -228,28 +228,33 @@ def _every(remote: Remote, call: Call[Page[A]], member: str, left_out: list[str]
 def _documents(remote: Remote, bundle: str | None, left_out: list[str]) -> dict[str, list[dict[str, Any]]]:
     """Return all documents except schedules, by list; empty lists other than calendars are omitted."""
     from horarium.features.agents.calls import AssigneeCalls
-    from horarium.features.bundles.files import written_agent, written_assignment, written_calendar, written_team
+    from horarium.features.bundles.files import (
+        document_of_agent,
+        document_of_assignment,
+        document_of_calendar,
+        document_of_team,
+    )
     from horarium.features.cluster.calls import ServiceCalls
 
     agents = _every(remote, AssigneeCalls.list_agents(), "agents", left_out)
     teams = _every(remote, AssigneeCalls.list_teams(), "teams", left_out)
     assignments = _every(remote, AssigneeCalls.list_assignments(), "assignments", left_out)
     calendars = [
-        written_calendar(each.raw)
+        document_of_calendar(each.raw)
         for each in _every(remote, ServiceCalls.list_calendars(), "calendars", left_out)
         if not each.read_only and bundle in (None, each.bundle)
     ]
     found = {
-        "agents": [written_agent(each.raw) for each in agents if bundle in (None, each.bundle)],
-        "teams": [written_team(each.raw) for each in teams if bundle in (None, each.bundle)],
+        "agents": [document_of_agent(each.raw) for each in agents if bundle in (None, each.bundle)],
+        "teams": [document_of_team(each.raw) for each in teams if bundle in (None, each.bundle)],
         "workflows": _workflows(remote, bundle, left_out),
-        "assignments": [written_assignment(each.raw) for each in assignments if bundle in (None, each.bundle)],
+        "assignments": [document_of_assignment(each.raw) for each in assignments if bundle in (None, each.bundle)],
     }
     return {"calendars": calendars, **{name: documents for name, documents in found.items() if documents}}
 
 
 def _workflows(remote: Remote, bundle: str | None, left_out: list[str]) -> list[dict[str, Any]]:
-    from horarium.features.bundles.files import written_workflow
+    from horarium.features.bundles.files import document_of_workflow
     from horarium.features.workflows.calls import WorkflowCalls
 
     found = []
@@ -258,14 +263,14 @@ def _workflows(remote: Remote, bundle: str | None, left_out: list[str]) -> list[
         if workflow.get("graph") is None:
             left_out.append(f"workflows: {each.workflow_id} is unreadable")
         else:
-            found.append(written_workflow(workflow))
+            found.append(document_of_workflow(workflow))
     return found
 
 
 def _schedules(remote: Remote, source: str | None, bundle: str | None, left_out: list[str]) -> list[dict[str, Any]]:
     """Return schedules by ID, and of a free ID the last deleted one; those of workflow triggers are omitted."""
     from horarium.core.document.stored_workflow import TEMPLATES
-    from horarium.features.bundles.files import is_exhausted, written
+    from horarium.features.bundles.files import document_of_schedule, is_exhausted
     from horarium.features.schedules.calls import ScheduleCalls
 
     live: dict[str, Any] = {}
@@ -282,4 +287,4 @@ def _schedules(remote: Remote, source: str | None, bundle: str | None, left_out:
             kept.setdefault(schedule.schedule_id, schedule.raw)
             count(len(live))
     used_up = {name: raw for name, raw in deleted.items() if name not in live and is_exhausted(raw)}
-    return [written(raw) for _, raw in sorted({**live, **used_up}.items())]
+    return [document_of_schedule(raw) for _, raw in sorted({**live, **used_up}.items())]

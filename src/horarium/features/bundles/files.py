@@ -85,7 +85,7 @@ def _schedule(schedule: Any, folder: _Folder) -> Any:
 Document = dict[str, Any]
 
 # Namespace, owner and user follow from the credential that applies the bundle; the source is then template.
-_NOT_WRITTEN = frozenset({"namespace", "owner", "user_id", "source"})
+_OMITTED = frozenset({"namespace", "owner", "user_id", "source"})
 _CALENDAR_FIELDS = ("name", "kind", "timezone", "dates", "rule", "covers")
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
@@ -156,9 +156,9 @@ def _rows(
 # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def written(schedule: Mapping[str, Any]) -> Document:
+def document_of_schedule(schedule: Mapping[str, Any]) -> Document:
     """Return the definition of a schedule with its initial state, from the answer of the server."""
-    kept = {name: schedule[name] for name in NAMES if name in schedule and name not in _NOT_WRITTEN}
+    kept = {name: schedule[name] for name in NAMES if name in schedule and name not in _OMITTED}
     if isinstance(kept.get("action"), Mapping):
         kept["action"] = {name: value for name, value in kept["action"].items() if name != "task_queue"}
     if schedule.get("paused"):
@@ -174,31 +174,31 @@ def is_exhausted(schedule: Mapping[str, Any]) -> bool:
     return deleted and schedule.get("max_runs") is not None and schedule.get("remaining_actions") == 0
 
 
-def written_workflow(workflow: Mapping[str, Any]) -> Document:
+def document_of_workflow(workflow: Mapping[str, Any]) -> Document:
     """Return the newest version of a workflow, without its number."""
     return {"workflow_id": workflow["workflow_id"], **_without_owner(workflow["document"])}
 
 
 def _without_owner(document: Mapping[str, Any]) -> Document:
-    return {name: value for name, value in document.items() if name not in _NOT_WRITTEN}
+    return {name: value for name, value in document.items() if name not in _OMITTED}
 
 
-def written_calendar(calendar: Mapping[str, Any]) -> Document:
-    return _said(calendar, _CALENDAR_FIELDS)
+def document_of_calendar(calendar: Mapping[str, Any]) -> Document:
+    return _present_fields(calendar, _CALENDAR_FIELDS)
 
 
-def written_agent(agent: Mapping[str, Any]) -> Document:
+def document_of_agent(agent: Mapping[str, Any]) -> Document:
     """Return an agent without its token."""
-    return _said(agent, AGENT_FIELDS)
+    return _present_fields(agent, AGENT_FIELDS)
 
 
-def written_team(team: Mapping[str, Any]) -> Document:
-    return _said(team, TEAM_FIELDS)
+def document_of_team(team: Mapping[str, Any]) -> Document:
+    return _present_fields(team, TEAM_FIELDS)
 
 
-def written_assignment(assignment: Mapping[str, Any]) -> Document:
-    return _said(assignment, ASSIGNMENT_FIELDS)
+def document_of_assignment(assignment: Mapping[str, Any]) -> Document:
+    return _present_fields(assignment, ASSIGNMENT_FIELDS)
 
 
-def _said(answer: Mapping[str, Any], fields: Sequence[str]) -> Document:
+def _present_fields(answer: Mapping[str, Any], fields: Sequence[str]) -> Document:
     return {name: answer[name] for name in fields if answer.get(name) not in _EMPTY}

@@ -79,7 +79,7 @@ def apply_schedules(applying: Applying, refusals: DocumentErrors, stored: Stored
         with refusals.about(_KIND, schedule_id, index):
             there = stored.get(schedule_id)
             if schedule_id in others:
-                steps.append(_kept(schedule_id, document, others[schedule_id]))
+                steps.append(_unchanged_step(schedule_id, document, others[schedule_id]))
             elif there is not None:
                 steps.append(_change(applying, document, *there))
             else:
@@ -109,7 +109,7 @@ def _of_the_same_name(applying: Applying, stored: Stored) -> dict[str, str]:
     return {named[key]: other for key, other in found.items()}
 
 
-def _kept(schedule_id: str, document: Document, other: str) -> Step:
+def _unchanged_step(schedule_id: str, document: Document, other: str) -> Step:
     said = f"the agent already has a schedule {document['name']!r} ({other!r}), which is unchanged"
     return Step(Change.KEEP, _KIND, schedule_id, warnings=(said,))
 
@@ -268,12 +268,12 @@ def apply_bundle(
         return steps
 
     with bypass_on_record(resources, caller):
-        steps = resources.database.preview(work) if dry_run else _written(resources, work)
+        steps = resources.database.preview(work) if dry_run else _write_planned(resources, work)
     now = resources.clock.now()
     return tuple(counted(step, now) for step in steps)
 
 
-def _written(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:
+def _write_planned(resources: Resources, work: Callable[[Connection], tuple[Step, ...]]) -> tuple[Step, ...]:
     try:
         return resources.database.write_planned(work)
     except UniqueConflict:  # another request made one of them meanwhile; now it is there

@@ -184,7 +184,7 @@ def create_command(
     document = {"name": name, "kind": kind or _SKIP}
     with by_flags(_FLAGS):
         made = remote.client.create_calendar(document, **{field: value for field, value in said.items() if value})
-    _show_kept(remote, made, "created")
+    _show_calendar(remote, made, "created")
 
 
 @app.command("list")
@@ -248,15 +248,15 @@ def import_command(
     days = read_dates(file)
     now = _found(remote, name)
     if now is None:
-        fresh = {"name": name, "kind": kind or _SKIP, "dates": days} | _said(timezone=timezone)
-        _show_kept(remote, remote.client.create_calendar(fresh), f"created with {len(days)} dates")
+        fresh = {"name": name, "kind": kind or _SKIP, "dates": days} | _given(timezone=timezone)
+        _show_calendar(remote, remote.client.create_calendar(fresh), f"created with {len(days)} dates")
         return
     wanted = days if replace else sorted({*now.dates, *days})
-    changes = {"dates": wanted} | _said(kind=kind, timezone=timezone)
+    changes = {"dates": wanted} | _given(kind=kind, timezone=timezone)
     # The version prevents a lost update.
     done = remote.client.update_calendar(name, changes, if_version=now.version)
     added, removed = len({*wanted} - {*now.dates}), len({*now.dates} - {*wanted})
-    _show_kept(remote, done, f"{added} added, {removed} removed; {len(wanted)} dates in total")
+    _show_calendar(remote, done, f"{added} added, {removed} removed; {len(wanted)} dates in total")
 
 
 @app.command("update")
@@ -280,12 +280,12 @@ def update_command(
     """
     if unknown := set(clear or ()) - set(_CLEARED):
         refuse(f"--clear: {min(unknown)[:40]!r} is not one of {', '.join(_CLEARED)}")
-    changes = dict.fromkeys(clear or ()) | _said(kind=kind, timezone=timezone, rule=rule)
+    changes = dict.fromkeys(clear or ()) | _given(kind=kind, timezone=timezone, rule=rule)
     if not changes:
         refuse("no changes given; use an option")
     with by_flags(_FLAGS):
         done = remote.client.update_calendar(name, changes)
-    _show_kept(remote, done, "updated " + ", ".join(changes))
+    _show_calendar(remote, done, "updated " + ", ".join(changes))
 
 
 @app.command("clone")
@@ -299,7 +299,7 @@ def clone_command(
 
     Example: horarium calendar clone us-federal-holidays-2026 our-holidays
     """
-    _show_kept(remote, remote.client.clone_calendar(name, new_name), f"cloned from {name}")
+    _show_calendar(remote, remote.client.clone_calendar(name, new_name), f"cloned from {name}")
 
 
 @app.command("delete")
@@ -313,7 +313,7 @@ def delete_command(remote: Remote, name: Name) -> None:
     talk(f"calendar {name} deleted")
 
 
-def _said(**fields: Any) -> dict[str, Any]:
+def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -326,7 +326,7 @@ def _found(remote: Remote, name: str) -> Calendar | None:
         return None
 
 
-def _show_kept(remote: Remote, calendar: Calendar, what: str) -> None:
+def _show_calendar(remote: Remote, calendar: Calendar, what: str) -> None:
     if remote.output is Format.TABLE:
         typer.echo(printable(f"{calendar.name}: {what}"))
     else:

@@ -32,7 +32,7 @@ routes = Routes("/api/calendars", tag="calendars")
     needs=READ,
     summary="List calendars",
     answer=CalendarList,
-    example=CalendarList(calendars=(examples.KEPT,), next_page_token=None),
+    example=CalendarList(calendars=(examples.STORED_CALENDAR,), next_page_token=None),
 )
 def list_calendars(
     resources: ResourcesOf,
@@ -59,7 +59,7 @@ def list_calendars(
     sends=examples.CALENDAR,
     answer=Calendar,
     status=201,
-    example=examples.KEPT,
+    example=examples.STORED_CALENDAR,
 )
 def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     return _reply(service.create(resources, caller, document), 201)
@@ -75,14 +75,14 @@ def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document
     sends={"name": "company-holidays-copy"},
     answer=Calendar,
     status=201,
-    example=examples.KEPT,
+    example=examples.STORED_CALENDAR,
 )
 def clone_calendar(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Reply:
     """Creates a custom calendar from a built-in one or another calendar."""
     return _reply(service.clone_calendar(resources, caller, name, read_body(CloneBody, body).name), 201)
 
 
-@routes("GET", "/{name:path}", needs=READ, summary="Show a calendar", answer=Calendar, example=examples.KEPT)
+@routes("GET", "/{name:path}", needs=READ, summary="Show a calendar", answer=Calendar, example=examples.STORED_CALENDAR)
 def get_calendar(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -103,7 +103,7 @@ def get_calendar(
     body=CalendarBody,
     sends={"dates": ["2026-12-24"]},
     answer=Calendar,
-    example=examples.KEPT,
+    example=examples.STORED_CALENDAR,
 )
 def update_calendar(
     resources: ResourcesOf, caller: CallerOf, name: str, document: Document, if_match: IfMatch = None

@@ -34,7 +34,7 @@ from horarium.platform.errors import (
     CalendarInUse,
     CalendarNotFound,
     CalendarReadOnly,
-    PreconditionFailed,
+    VersionMismatch,
 )
 from horarium.platform.wire import Permission
 
@@ -100,7 +100,7 @@ def update(
     def work(connection: Connection) -> StoredCalendar:
         row = _own(connection, caller, name)
         if if_version is not None and row.version != if_version:
-            raise PreconditionFailed(if_version, row.version)
+            raise VersionMismatch(if_version, row.version)
         if document.get("name", name) != name:
             raise InvalidCalendar("name: cannot be changed; clone the calendar under the new name")
         calendar = parse_calendar({**row.document, **document})
@@ -113,7 +113,7 @@ def update(
         warning = coverage_warning(calendar, _today(resources))
         return StoredCalendar(calendar, version, now, warning, row.bundle, row.owner)
 
-    return _written_once(resources, work)
+    return _write_with_retry(resources, work)
 
 
 def delete(resources: Resources, caller: Caller, name: str) -> None:
@@ -153,7 +153,7 @@ def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) 
     return StoredCalendar(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
 
 
-def _written_once(resources: Resources, work: Callable[[Connection], StoredCalendar]) -> StoredCalendar:
+def _write_with_retry(resources: Resources, work: Callable[[Connection], StoredCalendar]) -> StoredCalendar:
     """Two edits at once: the second begins again and sees the first."""
     try:
         return resources.database.write(work)
@@ -164,7 +164,7 @@ def _written_once(resources: Resources, work: Callable[[Connection], StoredCalen
 def _get(connection: Connection, caller: Caller, name: str, today: date) -> StoredCalendar:
     row = calendar_rows.find(connection, caller.namespace, name)
     if row is not None:
-        return _kept(row, today)
+        return _stored(row, today)
     try:
         found = shared_calendar(name)
     except InvalidCalendar:
@@ -184,7 +184,7 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
     return row
 
 
-def _kept(row: CalendarRow, today: date) -> StoredCalendar:
+def _stored(row: CalendarRow, today: date) -> StoredCalendar:
     try:
         calendar = parse_calendar(row.document)
     except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
@@ -199,7 +199,7 @@ def _listed(row: CalendarRow, today: date) -> StoredCalendar | UnreadableEntry:
     if found is not None:
         return found
     try:
-        return _kept(row, today)
+        return _stored(row, today)
     except CannotRead as wrong:
         return UnreadableEntry(row.name, wrong.detail)
 

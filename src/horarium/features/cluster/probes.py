@@ -165,7 +165,7 @@ routes = Routes(tag="health")
 
 _SERVING = "serving"
 _OWN_CHECKS = frozenset({"migrated", "database", _SERVING})
-_NOT_ASKED = probes.CheckResult(
+_NOT_CHECKED = probes.CheckResult(
     "database", False, "the database was not checked: no thread or file descriptor is available"
 )
 _LEAVING = probes.CheckResult(_SERVING, False, "this process is shutting down", "send requests to another process")
@@ -243,7 +243,7 @@ async def _found(request: Request) -> Readiness:
     except (OSError, RuntimeError) as error:
         if shortages.note(error) is None:
             raise
-        found = Readiness((_NOT_ASKED,), tzdata_version())
+        found = Readiness((_NOT_CHECKED,), tzdata_version())
     if (lacking := shortages.current()) is not None:
         found = replace(found, checks=(*found.checks, probes.CheckResult("resources", False, lacking)))
     leaving: threading.Event = request.app.state.draining

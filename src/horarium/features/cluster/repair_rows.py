@@ -297,7 +297,7 @@ _WAITING = sa.text(
     f"WHERE state IN ('ready', 'held') AND ready_at > :now AND {_NOTED} > :now"
 )
 # A run in the hands of its target is only asked how it is: too early does no harm.
-_ASKED = sa.text(
+_POLLED = sa.text(
     "UPDATE runs SET ready_at = :now WHERE state IN ('running', 'queued') AND lease_until IS NULL AND ready_at > :now"
 )
 _TIMED = sa.text(
@@ -310,7 +310,7 @@ def shorten_waits(connection: Connection, now: Instant) -> None:
     """Change each time that the wrong clock has written into one counted from now."""
     longest = now + MOST_LEASE_SECONDS * SECOND
     connection.execute(sa.update(runs).where(runs.c.lease_until > longest).values(lease_until=longest))
-    for statement in (_WAITING, _ASKED, _TIMED):
+    for statement in (_WAITING, _POLLED, _TIMED):
         connection.execute(statement, {"now": now})
     longest = now + LEASE_SECONDS * SECOND
     held = sa.update(subscriptions).where(subscriptions.c.lease_until > longest)

@@ -16,7 +16,7 @@ from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts
 from horarium.features.forecast import agenda, agenda_lanes
 from horarium.features.forecast.model import Agenda, AgendaBucket, AgendaLane, AgendaRow, AgendaSchedule, LaneBucket
-from horarium.features.forecast.routes import MOMENT, forecast_fields, written
+from horarium.features.forecast.routes import MOMENT, forecast_fields, moment_text
 from horarium.features.schedules.filters import ScheduleFilter
 from horarium.features.schedules.views import check_texts, labels_of, status_of
 from horarium.instant import to_datetime
@@ -109,7 +109,7 @@ def get_agenda(
     """
     wanted = agenda.Wanted(_chosen(schedule_id, text, label, status), reason)
     now = resources.clock.now()
-    asked = (written("from", start, timezone), written("to", end, timezone))
+    asked = (moment_text("from", start, timezone), moment_text("to", end, timezone))
     first, last = (None if each is None else each.instant(now) for each in asked)
     if lanes:
         found, rows = _lanes_within_bytes(

@@ -21,7 +21,7 @@ from horarium.core.decision.agenda import MISSED_REASONS, Grid, LaneCounts
 from horarium.core.decision.statuses import HAPPENED, MOST_RECENT, Happened, Recent
 from horarium.core.document.states import UNSUCCESSFUL, EventType, Origin, RunState
 from horarium.features.forecast.rows import OccurrenceEvent, events_of, window
-from horarium.features.history.rows import told_from
+from horarium.features.history.rows import recorded_since
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.tables import history, runs
@@ -50,7 +50,7 @@ def first_events(connection: Connection, next_sequences: Mapping[bytes, int], st
 
     Numbers and times rise together, so a long history is searched by halves; all schedules take one step at a time.
     """
-    since = told_from(start)
+    since = recorded_since(start)
     found = dict.fromkeys(next_sequences, 1)
     bounds = {uid: (1, following) for uid, following in next_sequences.items() if following > _SHORT}
     while bounds:
@@ -123,7 +123,7 @@ def count_by_reason(
         f"SELECT h.nominal AS nominal, max(CASE WHEN {_DID_RUN} THEN 1 ELSE 0 END) AS ran, "
         f"max(CASE WHEN {_missed(connection)} THEN {_reason(connection)} END) AS missed_for, "
         f"max({_reason(connection)}) AS reason, max(CASE WHEN {_DID_RUN} THEN 1 ELSE {_many(connection)} END) AS many "
-        f"{_events(connection)} WHERE h.nominal > {after} AND h.recorded_at >= {told_from(after)} "
+        f"{_events(connection)} WHERE h.nominal > {after} AND h.recorded_at >= {recorded_since(after)} "
         "GROUP BY h.nominal) o GROUP BY 1, 2"
     )
     found = _execute(connection, [lane], text)
@@ -183,7 +183,7 @@ def _counting(connection: Connection, grid: Grid) -> str:
         f"max(CASE WHEN {_DID_RUN} THEN 0 ELSE {many} END) AS skipped "
         f"{_events(connection)} "
         f"WHERE h.nominal IS NOT NULL AND h.nominal >= {grid.start} AND h.nominal < {grid.end} "
-        f"AND h.recorded_at >= {told_from(grid.start)} GROUP BY h.schedule_uid, h.nominal) o GROUP BY 1, 2"
+        f"AND h.recorded_at >= {recorded_since(grid.start)} GROUP BY h.schedule_uid, h.nominal) o GROUP BY 1, 2"
     )
 
 
@@ -231,7 +231,7 @@ MOST_LOOKED_AT: Final = 3 * MOST_RECENT
 # week before it is looked at for them.
 _SPANS: Final = (8 * DAY, 36 * DAY)
 # Enough for the members that stand before any that somebody else may fill.
-_SAID = 400
+_PAYLOAD_CHARS = 400
 _REASON = re.compile(r'"reason":"([a-z_]{1,64})"')
 _ORIGIN = re.compile(r'"origin":"([a-z_]{1,32})"')
 _COUNT = re.compile(r'"count":([0-9]{1,18})[,}]')
@@ -245,7 +245,7 @@ _BIRTHS = f"('{EventType.TRIGGERED.value}', '{EventType.BUFFERED.value}')"
 # The lowest number that is wanted is found first, and then all from there on are read.
 _SQLITE = f"""
 SELECT p.schedule_uid, h.event_type, coalesce(h.nominal, h.recorded_at), h.run_id,
-  CASE WHEN h.event_type NOT IN {_BIRTHS} THEN substr(h.payload, 1, {_SAID}) END,
+  CASE WHEN h.event_type NOT IN {_BIRTHS} THEN substr(h.payload, 1, {_PAYLOAD_CHARS}) END,
   r.state, r.origin, r.due, r.started_at, r.finished_at, r.covers_count
 FROM positions p CROSS JOIN history h ON h.schedule_uid = p.schedule_uid AND h.sequence >= coalesce((
   SELECT sequence FROM history
@@ -320,7 +320,7 @@ def _postgres(*, has_archive: bool) -> str:
     archived = f" UNION ALL SELECT {_RUN} FROM runs_archive WHERE run_id = h.run_id" if has_archive else ""
     return f"""
 SELECT h.schedule_uid, h.event_type, coalesce(h.nominal, h.recorded_at), h.run_id,
-  CASE WHEN h.event_type NOT IN {_BIRTHS} THEN substr(h.payload, 1, {_SAID}) END, {_RUN}
+  CASE WHEN h.event_type NOT IN {_BIRTHS} THEN substr(h.payload, 1, {_PAYLOAD_CHARS}) END, {_RUN}
 FROM positions p
 CROSS JOIN LATERAL (SELECT * FROM ({pieces}) spans LIMIT {MOST_RECENT}) h
 LEFT JOIN LATERAL ({own}{archived} LIMIT 1) r ON true

@@ -62,7 +62,7 @@ def preview_schedule(
 ) -> Reply:
     """At most 31 days ahead."""
     # What is at `from` itself is wanted too.
-    asked = written("from", start, timezone)
+    asked = moment_text("from", start, timezone)
     after = None if asked is None else service.moment_of(resources, caller, schedule_id, asked) - 1
     found = service.preview(resources, caller, schedule_id, rows=n, after=after)
     return Reply(Preview(schedule_id=schedule_id, rows=tuple(preview_rows(found))))
@@ -121,7 +121,7 @@ def explain_schedule(
     timezone: LocalZone = None,
 ) -> Reply:
     """Reports why a schedule did, did not, will or will not fire at a time."""
-    instant = service.moment_of(resources, caller, schedule_id, written("at", at, timezone))
+    instant = service.moment_of(resources, caller, schedule_id, moment_text("at", at, timezone))
     return Reply(_explained(schedule_id, service.explain(resources, caller, schedule_id, instant)))
 
 
@@ -149,10 +149,10 @@ def moment(name: str, text: str) -> Instant:
 
 
 @overload
-def written(name: str, text: str, timezone: str | None) -> MomentText: ...
+def moment_text(name: str, text: str, timezone: str | None) -> MomentText: ...
 @overload
-def written(name: str, text: str | None, timezone: str | None) -> MomentText | None: ...
-def written(name: str, text: str | None, timezone: str | None) -> MomentText | None:
+def moment_text(name: str, text: str | None, timezone: str | None) -> MomentText | None: ...
+def moment_text(name: str, text: str | None, timezone: str | None) -> MomentText | None:
     """Read a time in a query, which may be written as a person writes it."""
     return None if text is None else MomentText(_with_plus(text), timezone, name)
 

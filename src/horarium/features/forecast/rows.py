@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.document.states import EventType, Position, RunState, Status
-from horarium.features.history.rows import told_from
+from horarium.features.history.rows import recorded_since
 from horarium.features.schedules.health_rows import ACTIVE
 from horarium.instant import LAST, MILLISECOND, Instant
 from horarium.platform.database import run_archive
@@ -131,7 +131,7 @@ def window(start: Instant, end: Instant) -> sa.Select[Any]:
         .where(
             history.c.nominal.is_not(None),
             history.c.nominal >= start,
-            history.c.recorded_at >= told_from(start),
+            history.c.recorded_at >= recorded_since(start),
             history.c.nominal < end,
         )
     )

@@ -51,11 +51,11 @@ def entry_of(event: StoredEntry, cursor: str, schedule_id: str | None) -> FeedEn
         event_type=kind if isinstance(kind, EventType) else None,
         sequence=event.sequence,
         payload=payload,
-        **(_told(kind, payload) if isinstance(kind, NoticeType) and damage_of(payload) is None else {}),
+        **(_payload(kind, payload) if isinstance(kind, NoticeType) and damage_of(payload) is None else {}),
     )
 
 
-def _told(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
+def _payload(kind: NoticeType, payload: Mapping[str, Any]) -> dict[str, Any]:
     match kind:
         case NoticeType.RUN_FINISHED:
             return {

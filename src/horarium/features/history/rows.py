@@ -111,12 +111,12 @@ def events_about(connection: Connection, uid: bytes, nominal: Instant) -> list[H
         history.c.schedule_uid == uid,
         history.c.nominal <= nominal,
         last >= nominal,
-        history.c.recorded_at >= told_from(nominal),
+        history.c.recorded_at >= recorded_since(nominal),
     ).order_by(history.c.sequence)
     return EVENTS.all(connection, statement)
 
 
-def told_from(nominal: Instant) -> Instant:
+def recorded_since(nominal: Instant) -> Instant:
     """Nothing is decided before its time: tables of earlier weeks need no look. The day is for clocks that differ."""
     return nominal - DAY
 

@@ -34,8 +34,8 @@ LOOK_SECONDS = 1.0
 _PAGE = 200
 _PIECE_BYTES = 65_536
 # Of all namespaces together. Streams that keep up need one page each; who is behind reads again.
-_KEPT_BYTES = 16 * 1_048_576
-_KEPT_PAGES = 1_024
+_CACHE_BYTES = 16 * 1_048_576
+_CACHE_PAGES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class _Pages:
         before = self._kept.pop(key, None)
         self._bytes += page.size - (0 if before is None else before.size)
         self._kept[key] = page
-        while self._kept and (self._bytes > _KEPT_BYTES or len(self._kept) > _KEPT_PAGES):
+        while self._kept and (self._bytes > _CACHE_BYTES or len(self._kept) > _CACHE_PAGES):
             self._bytes -= self._kept.popitem(last=False)[1].size
 
 

@@ -175,7 +175,7 @@ def _take_postgres(cap: int | None) -> TextClause:
 
 
 # A step that runs from now on says so in its stream.
-_TOLD = "CASE WHEN parent_run_id IS NULL THEN 0 ELSE 1 END"
+_IS_STEP = "CASE WHEN parent_run_id IS NULL THEN 0 ELSE 1 END"
 # How often the moment stands in the statement.
 _TIMES = _TAKE.count("{now}")
 
@@ -183,7 +183,7 @@ _TIMES = _TAKE.count("{now}")
 @lru_cache(maxsize=1_024)
 def _take_sqlite(state: str, count: int, cap: int | None) -> str:
     ids = f"IN ({', '.join('?' * count)})"
-    told = _TOLD if state == RunState.RUNNING else "0"
+    told = _IS_STEP if state == RunState.RUNNING else "0"
     return _TAKE.format(state=f"'{state}'", owner="?", until="?", now="?", runtime=_runtime(cap), told=told, ids=ids)
 
 
@@ -228,7 +228,7 @@ def _begun(connection: Connection, works: list[RunWork], now: Instant, worker: s
 
 _TAKE_QUEUED = f"""
 UPDATE runs SET state = 'running', lease_epoch = lease_epoch + 1, lease_owner = :owner, lease_until = :until,
-  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now), next_event = next_event + {_TOLD}
+  claimed_by = :claimed_by, started_at = COALESCE(started_at, :now), next_event = next_event + {_IS_STEP}
 WHERE run_id IN (SELECT run_id FROM picked) AND state = 'queued'
 RETURNING {COLUMNS}
 """

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, func, select, text
 
 from horarium.core.document.states import HANDED_OUT, OPEN, UNSUCCESSFUL, EventType, Origin, Reason, RunState, Status
 from horarium.core.policy.approval import ApprovalDecision
-from horarium.features.history.rows import told_from
+from horarium.features.history.rows import recorded_since
 from horarium.features.schedules.health_rows import ACTIVE, AT_REST
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
@@ -165,7 +165,7 @@ def count_missed(connection: Connection, namespace: Scope, start: Instant, end: 
             within_each_of_scope(history.c.namespace, namespace),
             history.c.nominal.is_not(None),
             history.c.nominal >= start,
-            history.c.recorded_at >= told_from(start),
+            history.c.recorded_at >= recorded_since(start),
             history.c.nominal < end,
         )
         .order_by(history.c.nominal.desc())

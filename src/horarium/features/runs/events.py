@@ -89,7 +89,7 @@ def events(
 def _own(connection: Connection, run: RunView, after: int, limit: int) -> EventPage:
     stored = runs_read.events(connection, run.row.run_id, after_sequence=after, limit=limit + 1)
     told = [_event(run.row, each) for each in stored]
-    first = _first_events(run, is_held=_was_born_held(run.row, stored))
+    first = _first_events(run, is_held=_began_held(run.row, stored))
     found = [event for event in first if event.sequence > after] + told
     return EventPage(tuple(found[:limit]), len(found) > limit, merged=False)
 
@@ -111,7 +111,7 @@ def _merged(connection: Connection, run: RunView, after: EventPlace | None, limi
         )
         for each in stored
     ]
-    first = _first_events(run, is_held=_was_born_held(row, runs_read.events(connection, row.run_id, limit=1)))
+    first = _first_events(run, is_held=_began_held(row, runs_read.events(connection, row.run_id, limit=1)))
     found = sorted([event for event in first if after is None or event.place > after] + told, key=_place)
     return EventPage(tuple(found[:limit]), len(found) > limit, merged=True)
 
@@ -142,7 +142,7 @@ def _no_token() -> InvalidDefinition:
     return InvalidDefinition({"next_page_token": ["is not a valid page token"]})
 
 
-def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
+def _began_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
     """Then the number of the first event that others have stored was passed over: see `first_stored_event`."""
     is_passed = row.next_event > FIRST_STORED_EVENT and not (stored and stored[0].sequence == FIRST_STORED_EVENT)
     return is_passed and row.origin in _OF_A_SCHEDULE

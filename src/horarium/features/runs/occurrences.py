@@ -34,7 +34,7 @@ from horarium.features.schedules.triggers import check_secrets, own_inputs, posi
 from horarium.instant import Instant
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
-from horarium.platform.errors import RunNotEnded, RunNotRepeatable, ScheduleBroken
+from horarium.platform.errors import RunNotRepeatable, RunStillOpen, ScheduleBroken
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, TriggerOutcome
 
@@ -180,7 +180,7 @@ def rerun(
     even_if_paused: bool = False,
     inputs: object = None,
 ) -> Rerun:
-    """Raises RunNotFound, RunNotEnded, and RunNotRepeatable for what no schedule stands behind any more.
+    """Raises RunNotFound, RunStillOpen, and RunNotRepeatable for what no schedule stands behind any more.
 
     `inputs` in place of those that the run had are a write, as those of a trigger are.
     """
@@ -264,7 +264,7 @@ def _write(
     )
     if isinstance(decision, Skip):
         return _refused(run, opened, decision)
-    return _born(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
+    return _rerun_of(run, opened, decision, entry.runs[0].run_id, entry.runs[0].state, entry.counts.held)
 
 
 def _open(resources: Resources, connection: Connection, caller: Caller, run_id: str) -> tuple[RunRow, Opened]:
@@ -279,7 +279,7 @@ def _open(resources: Resources, connection: Connection, caller: Caller, run_id: 
         raise RunNotRepeatable(f"the schedule of this run, {run.schedule_id!r}, was deleted")
     run = find_run(connection, caller, run_id)  # read again after the wait
     if run.state not in FINAL:
-        raise RunNotEnded(f"this run is in state {run.state}; only ended runs can be rerun")
+        raise RunStillOpen(f"this run is in state {run.state}; only ended runs can be rerun")
     revision = schedules.find_revision(connection, row.schedule_uid, run.revision or row.revision)
     if revision is None:
         raise RunNotRepeatable("the definition of this run does not exist any more")
@@ -310,7 +310,7 @@ def _refused(run: RunRow, opened: Opened, decision: Skip) -> Rerun:
     return Rerun(run.run_id, opened.row.schedule_id, outcome, reason=decision.reason, detail=decision.detail)
 
 
-def _born(run: RunRow, opened: Opened, decision: Birth, run_id: bytes, state: RunState, held: int) -> Rerun:
+def _rerun_of(run: RunRow, opened: Opened, decision: Birth, run_id: bytes, state: RunState, held: int) -> Rerun:
     is_fired = isinstance(decision, Fire)
     return Rerun(
         run.run_id,

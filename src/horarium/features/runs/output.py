@@ -187,10 +187,10 @@ def _show(remote: Remote, lines: Iterable[RunLogLine], *, times: bool, after: in
         else:
             if (missing := line.number - after - 1) > 0:
                 talk(f"… {missing} lines dropped; the setting run_log_bytes limits the log of a run")
-            typer.echo(_told(line) if times else printable(line.text))
+            typer.echo(_log_line(line) if times else printable(line.text))
         after = line.number
     return after
 
 
-def _told(line: RunLogLine) -> str:
+def _log_line(line: RunLogLine) -> str:
     return f"{cell(line.at)} {line.attempt + 1} {line.stream:6} {printable(line.text)}"

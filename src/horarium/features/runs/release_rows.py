@@ -60,7 +60,7 @@ def release(connection: Connection, known: Plannings, schedule_uid: bytes, *, no
     if isinstance(planning, Exception):
         return 0
     planning = _under_others(connection, position.namespace, planning)
-    asked = _asked_to_stop(connection, schedule_uid)
+    asked = _stop_requested(connection, schedule_uid)
     waiting = 0
     if planning.while_waiting is not WhileWaiting.COUNT:
         waiting = waiting_roots(connection, [schedule_uid]).get(schedule_uid, 0)
@@ -97,7 +97,7 @@ def _under_others(connection: Connection, namespace: str, planning: Planning) ->
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _asked_to_stop(connection: Connection, schedule_uid: bytes) -> dict[bytes, ActiveRun]:
+def _stop_requested(connection: Connection, schedule_uid: bytes) -> dict[bytes, ActiveRun]:
     """Active root runs that somebody wants stopped; of the others only the number counts."""
     rows = connection.execute(
         select(runs.c.run_id, runs.c.stop_requested_at)

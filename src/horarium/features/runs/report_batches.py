@@ -31,7 +31,7 @@ from horarium.platform.database import Connection
 from horarium.platform.database.errors import DataError, is_fault_of_a_row
 from horarium.platform.database.statements import from_text
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import OperationError, Refused, RunNotFound, Unauthorized
+from horarium.platform.errors import OperationError, OperationRefused, RunNotFound, Unauthorized
 from horarium.platform.ids import parse_id
 from horarium.platform.wire import Permission, ReportOutcome, Role
 
@@ -39,7 +39,7 @@ Outcome: TypeAlias = Answered | HorariumError
 """The outcome of one report, or its error."""
 
 
-class Unstorable(Refused):
+class Unstorable(OperationRefused):
     """The report was heard, and cannot be written down; it will be as impossible the next time."""
 
     reason = "unstorable_report"
@@ -119,7 +119,7 @@ def _taken(resources: Resources, carrier: Carrier, items: Sequence[_Item]) -> di
     if len(items) == 1:
         return {items[0].place: _alone(resources, carrier, items[0])}
     try:
-        written = resources.database.write(lambda connection: _written(resources, connection, carrier, items))
+        written = resources.database.write(lambda connection: _report_outcomes(resources, connection, carrier, items))
     except Exception as wrong:  # whatever else it is hits all of them alike
         if not is_fault_of_a_row(wrong):
             raise
@@ -168,7 +168,7 @@ def _as_target(caller: Caller, run_id: bytes, namespace: str) -> Caller:
 # ── one transaction ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _written(
+def _report_outcomes(
     resources: Resources, connection: Connection, carrier: Carrier, items: Sequence[_Item]
 ) -> dict[int, Outcome]:
     """The outcomes by place; those that are missing are to be reported by themselves."""

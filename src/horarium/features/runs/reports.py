@@ -54,7 +54,7 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.statements import fitting
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import ApprovalRequired, Forbidden, ReportUnproven, RunNotFound, RunNotHeld
+from horarium.platform.errors import ApprovalRequired, Forbidden, ReportNotAuthorized, RunNotFound, RunNotHeld
 from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, ReportOutcome
 
@@ -266,7 +266,7 @@ def parse_report(document: object) -> Report:
 
 def report(resources: Resources, caller: Caller, run_id: str, report: Report) -> Answered:
     """Raises InvalidTransition for a run that nobody was given, RunNotHeld for a lease that is not the caller's,
-    ReportUnproven where neither a lease nor a token is shown, and ApprovalRequired for a run that waits for a yes.
+    ReportNotAuthorized where neither a lease nor a token is shown, and ApprovalRequired for a run that waits for a yes.
     """
     caller.require(Permission.WORK)
 
@@ -367,7 +367,7 @@ def _unchanged(
                 add_event(connection, run_id, RunEventType.RUN_LATE_REPORT, now, payload)
             return ReportOutcome.LATE
         case NothingCause.UNPROVEN:
-            raise ReportUnproven(
+            raise ReportNotAuthorized(
                 "a report requires the lease_epoch of the claim or the report_token of the run; "
                 "to end a run without them, use cancel or terminate"
             )

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from horarium.core.document.states import STATE_GROUPS, Origin, PublicStatus, RunState, public_status
 from horarium.core.policy.queue import shown as shown_value
 from horarium.errors import InvalidDefinition
-from horarium.features.forecast.routes import MOMENT, written
+from horarium.features.forecast.routes import MOMENT, moment_text
 from horarium.features.resources import Resources
 from horarium.features.runs import events, occurrences, service
 from horarium.features.runs import examples as runs_examples
@@ -303,7 +303,7 @@ def _wanted(
 
 
 def _instant(resources: Resources, text: str | None) -> Instant | None:
-    moment = written("finished_after", text, None)
+    moment = moment_text("finished_after", text, None)
     return None if moment is None else moment.instant(resources.clock.now())
 
 

@@ -216,7 +216,7 @@ def lease_over(lease_epoch: int) -> RunNotHeld:
 def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[RunView]:
     """Without `whole`, without their inputs: those of many at once are nobody's to decode."""
     definitions = resources.definitions.load(connection, rows)
-    asked = newest_approvals(connection, [row.run_id for row in rows if _may_be_asked(row)])
+    asked = newest_approvals(connection, [row.run_id for row in rows if _may_have_approval(row)])
     names = find_names(connection, set[NameKey]().union(*(keys_of(row.namespace, row) for row in rows)))
     now = resources.clock.now()
     viewed = []
@@ -228,7 +228,7 @@ def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *
     return viewed
 
 
-def _may_be_asked(row: RunRow | StepRow) -> bool:
+def _may_have_approval(row: RunRow | StepRow) -> bool:
     return row.needs_approval or row.approval_id is not None
 
 
@@ -244,7 +244,7 @@ def _steps(connection: Connection, row: RunRow) -> tuple[StepView | UnreadableEn
     if row.workflow is None or row.workflow_version is None:
         return None
     found = steps_of(connection, row.run_id, row.namespace, row.workflow, row.workflow_version)
-    waiting = [step.run_id for step in found if isinstance(step, StepRow) and _may_be_asked(step)]
+    waiting = [step.run_id for step in found if isinstance(step, StepRow) and _may_have_approval(step)]
     asked = newest_approvals(connection, waiting)
     return tuple(StepView(step, asked.get(step.run_id)) if isinstance(step, StepRow) else step for step in found)
 
@@ -279,7 +279,7 @@ def cancel(resources: Resources, caller: Caller, run_id: str) -> Stopped:
         resources.database.notify(connection, READY)
         return Stopped(row.run_id, StopOutcome.REQUESTED, row.state)
 
-    return _told(resources, resources.database.write(work))
+    return _count_stop(resources, resources.database.write(work))
 
 
 def terminate(resources: Resources, caller: Caller, run_id: str) -> Stopped:
@@ -295,7 +295,7 @@ def terminate(resources: Resources, caller: Caller, run_id: str) -> Stopped:
     # All steps of a workflow end with it, in one transaction.
     is_workflow = resources.database.glance(lambda connection: find_run(connection, caller, run_id)).workflow_version
     database = resources.database
-    return _told(resources, (database.write if is_workflow is None else database.write_planned)(work))
+    return _count_stop(resources, (database.write if is_workflow is None else database.write_planned)(work))
 
 
 def locked(connection: Connection, caller: Caller, run_id: str) -> RunRow:
@@ -317,7 +317,7 @@ def _end(
     return Stopped(row.run_id, StopOutcome(change.state.value), change.state)
 
 
-def _told(resources: Resources, stopped: Stopped) -> Stopped:
+def _count_stop(resources: Resources, stopped: Stopped) -> Stopped:
     if stopped.outcome in (StopOutcome.CANCELLED, StopOutcome.TERMINATED):
         resources.telemetry.ended(stopped.state)
     return stopped

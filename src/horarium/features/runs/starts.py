@@ -45,15 +45,16 @@ from horarium.platform.database.statements import (
     to_text,
 )
 from horarium.platform.database.wakeups import READY
-from horarium.platform.errors import BudgetExceeded, KeyReused, Refused, WorkflowNotFound
+from horarium.platform.errors import DailyBudgetExceeded, IdempotencyKeyReused, OperationRefused, WorkflowNotFound
 from horarium.platform.ids import id_text, new_id
 from horarium.platform.wire import Permission, StartOutcome
 
 
 def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Instant) -> RunColumns | None:
-    """None where only its own definition says anything. Raises BudgetExceeded, and Refused for rows nobody can read.
+    """Return columns from the defaults of others, or None if only its own definition sets any.
 
-    The turn of a team moves, and the run is counted for those who work; its own cost is counted when it ends.
+    Raises DailyBudgetExceeded, and OperationRefused for unreadable rows. The turn of a team moves, and the run is
+    counted for its assignees; its own cost is counted when it ends.
     """
     definition, planning = draft.definition, draft.planning
     namespace, name = definition.namespace, planning.workflow
@@ -67,7 +68,7 @@ def settle_start(connection: Connection, draft: Draft, run_id: bytes, now: Insta
     gathered = gather_policies(connection, [birth], lock=True)
     policies = gathered.policies[run_id]
     if not isinstance(policies, CreationPolicies):
-        raise Refused(f"the run cannot be started: {policies.why}")
+        raise OperationRefused(f"the run cannot be started: {policies.why}")
     team = None if policies.team is None else (namespace, policies.team.team_id)
     member = policies.member(0 if team is None else gathered.turns[team])
     settled = settle(planning, policies, member)
@@ -90,11 +91,11 @@ def _count(
         spent, runs = to_credits(counted["spent", owner, day]), counted["runs", owner, day]
         limit, most = budgets[who].spending_limit_credits, budgets[who].max_daily_runs
         if not budget_allows(limit, spent=spent, reserve=reserve):
-            raise BudgetExceeded(
+            raise DailyBudgetExceeded(
                 f"the daily budget of {who} is {limit} credits, of which {spent} are spent or reserved"
             )
         if not daily_allows(most, runs_today=runs):
-            raise BudgetExceeded(f"the daily limit of {who} is {most} runs, of which {runs} are used")
+            raise DailyBudgetExceeded(f"the daily limit of {who} is {most} runs, of which {runs} are used")
     changes = {("runs", owner, day): 1 for owner in owners.values()}
     add_to_counters(
         connection, {**changes, **{("spent", owner, day): to_millionths(reserve) for owner in owners.values()}}
@@ -183,7 +184,7 @@ def _parsed(
 
 def _again(run: RunRow, workflow: str | None) -> StartedRun:
     if run.workflow != workflow or run.origin is not Origin.API:
-        raise KeyReused("this idempotency key was used to start another run")
+        raise IdempotencyKeyReused("this idempotency key was used to start another run")
     return StartedRun(run.run_id, StartOutcome.ALREADY_STARTED, run.state, run.workflow_version)
 
 

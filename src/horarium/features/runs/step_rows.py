@@ -87,7 +87,7 @@ _STEPS = RowInsert(runs, (*NewStep._fields, *_SHARED), ZEROS)
 def insert(connection: Connection, steps: Sequence[NewStep], now: Instant) -> None:
     """With the first event of each, and the question where one waits for a yes."""
     _STEPS.run(connection, [_row(step, now) for step in steps])
-    update_rows.append_events(connection, [(step.run_id, _FIRST_EVENT, *_told(step)) for step in steps], now=now)
+    update_rows.append_events(connection, [(step.run_id, _FIRST_EVENT, *_step_event(step)) for step in steps], now=now)
     waiting = [step.run_id for step in steps if step.state == RunState.AWAITING_APPROVAL]
     if waiting:
         request_rows.request(connection, waiting, now)
@@ -98,7 +98,7 @@ def _row(step: NewStep, now: Instant) -> tuple[Any, ...]:
     return (*step, Origin.STEP.value, now, now, finished, _FIRST_EVENT + 1, 0)
 
 
-def _told(step: NewStep) -> tuple[RunEventType, dict[str, Any]]:
+def _step_event(step: NewStep) -> tuple[RunEventType, dict[str, Any]]:
     said = {
         "node_id": step.node_id,
         "assignee": step.assignee,

@@ -47,7 +47,7 @@ from horarium.features.runs import step_rows
 from horarium.features.runs.end_rows import end_below, pause_after_failures, used_more
 from horarium.features.runs.release_rows import pass_on, release
 from horarium.features.runs.step_rows import StepChange
-from horarium.features.runs.update_rows import BY_ITSELF, kept_error, write_changes
+from horarium.features.runs.update_rows import BY_ITSELF, cut_error, write_changes
 from horarium.features.runs.work_rows import RunWork, lock_any_works
 from horarium.features.schedules import write_rows
 from horarium.features.schedules.due_rows import Plannings
@@ -288,7 +288,7 @@ def _counted(
     if ending.failures_in_a_row != place.failures_in_a_row:
         place = place._replace(failures_in_a_row=ending.failures_in_a_row)
     if ending.failed:
-        failures, error = place.failures_count + 1, kept_error(end.error)
+        failures, error = place.failures_count + 1, cut_error(end.error)
         place = place._replace(failures_count=failures, last_error=error, last_error_at=now)
     if end.state is RunState.LAUNCH_FAILED:
         place = place._replace(last_dispatch_status=dispatch_status(Obstacle.LAUNCH_FAILED))

@@ -53,8 +53,8 @@ from horarium.platform.database.statements import (
     RowUpdate,
     event_text,
     from_text,
-    kept_text,
     object_from_text,
+    storable_text,
 )
 from horarium.platform.database.tables import run_events, run_logs, runs, runs_archive
 from horarium.platform.ids import created_at, id_text
@@ -304,7 +304,7 @@ def _numbered(last: int, attempt: int, lines: Any) -> list[LogLineRow]:
 
 # Of what a target said, characters: on the run, and in the feed.
 MAX_ERROR = 4_000
-_MAX_TOLD_ERROR = 1_000
+_MAX_EVENT_ERROR = 1_000
 
 BY_ITSELF: Mapping[bytes, CommandContext] = MappingProxyType({})
 _UNAPPROVED = frozenset({RunState.REJECTED, RunState.EXPIRED})
@@ -332,8 +332,8 @@ _UPDATES: dict[type[Change], RowUpdate] = {
 }
 
 
-def kept_error(error: str | None) -> str | None:
-    return None if error is None else kept_text(error, MAX_ERROR)
+def cut_error(error: str | None) -> str | None:
+    return None if error is None else storable_text(error, MAX_ERROR)
 
 
 def write_changes(
@@ -442,7 +442,7 @@ def _ended(run: RunWork, end: End, now: Instant) -> dict[str, Any]:
         "started_at": run.started_at,
         "finished_at": now,
         "result": None if end.result is None else event_text(end.result),
-        "error": kept_error(end.error),
+        "error": cut_error(end.error),
         "error_class": end.error_class,
         "cause": end.cause,
         **(end.used or run.used)._asdict(),
@@ -473,7 +473,7 @@ def _again(run: RunWork, again: RetryLater) -> dict[str, Any]:
         # A later attempt is news to the target; one of which nobody knows whether it arrived may be not.
         "heard": not again.known and (run.heard or not again.untouched),
         "started_at": None if unbegun else run.started_at,
-        "error": kept_error(again.error),
+        "error": cut_error(again.error),
         "error_class": again.error_class,
         **used._asdict(),
         "earlier_cost": earlier.cost,
@@ -491,7 +491,7 @@ def _events(run: RunWork, change: Change, by: CommandContext | None) -> list[tup
         return found
     if _began_unseen(run, change):
         found.insert(0, (RunEventType.NODE_STARTED, {}))
-    step = _said({"node_id": run.node_id, "attempt": run.attempt, "assignee": run.assignee, "member": run.member})
+    step = _present({"node_id": run.node_id, "attempt": run.attempt, "assignee": run.assignee, "member": run.member})
     return [(kind, {**step, **said}) for kind, said in found]
 
 
@@ -508,11 +508,11 @@ def _event(run: RunWork, change: Change) -> tuple[RunEventType, dict[str, Any]] 
     match change:
         case End():
             kind = final_event(change.state, is_step=run.parent_run_id is not None)
-            return kind, _said({**_went_wrong(change), "cause": change.cause, **change.detail})
+            return kind, _present({**_went_wrong(change), "cause": change.cause, **change.detail})
         case RetryLater() if change.known:
-            return _kind(run, RunEventType.RUN_RETRIED), _said({"attempt": change.attempt, **_went_wrong(change)})
+            return _kind(run, RunEventType.RUN_RETRIED), _present({"attempt": change.attempt, **_went_wrong(change)})
         case RetryLater() if change.told:
-            return RunEventType.RUN_REDELIVERED, _said({"launches": change.launches, **_went_wrong(change)})
+            return RunEventType.RUN_REDELIVERED, _present({"launches": change.launches, **_went_wrong(change)})
         case Block(gate):
             return _kind(run, RunEventType.RUN_BLOCKED), {"gate": gate}
         case Admit(approval_id, modified=modified):
@@ -538,10 +538,10 @@ def _kind(run: RunWork, event: RunEventType) -> RunEventType:
 
 
 def _went_wrong(change: End | RetryLater) -> dict[str, Any]:
-    return {"error": kept_error(change.error), "error_class": change.error_class}
+    return {"error": cut_error(change.error), "error_class": change.error_class}
 
 
-def _said(values: dict[str, Any]) -> dict[str, Any]:
+def _present(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -563,7 +563,7 @@ def _finished(run: RunWork, end: End, answers: Mapping[bytes, str], now: Instant
     started, error = run.started_at, end.error
     values = {
         "state": end.state.value,
-        "error": None if error is None else kept_text(error, _MAX_TOLD_ERROR),
+        "error": None if error is None else storable_text(error, _MAX_EVENT_ERROR),
         "error_class": end.error_class,
         "cause": end.cause,
         "attempt": run.attempt if end.attempt is None else end.attempt,

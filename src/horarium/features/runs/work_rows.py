@@ -227,7 +227,7 @@ def without_place(connection: Connection, now: Instant, limit: int, after: LookP
     )
 
 
-def asked_to_stop(connection: Connection, limit: int, after: LookPosition = BEGIN) -> list[RunWork]:
+def stop_requested(connection: Connection, limit: int, after: LookPosition = BEGIN) -> list[RunWork]:
     """Not yet started, and no longer wanted."""
     return select_works(
         connection,

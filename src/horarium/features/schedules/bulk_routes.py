@@ -17,7 +17,7 @@ from horarium.features.schedules.change_model import (
     ScheduleChoice,
     StopAction,
 )
-from horarium.features.schedules.creation import written_end
+from horarium.features.schedules.creation import end_text
 from horarium.features.schedules.triggers import check_key
 from horarium.platform.bodies import read_body
 from horarium.platform.http import examples
@@ -66,7 +66,7 @@ def bulk_schedules(
     asked = read_body(BulkBody, body)
     same_namespace(caller, asked.namespace)
     check_key(idempotency_key)
-    written = written_end(asked.until, asked.timezone)
+    written = end_text(asked.until, asked.timezone)
     until = None if written is None else written.instant(resources.clock.now())
     wish = bulk.Bulk(asked.action, asked.labels, until, asked.reason, asked.dry_run, idempotency_key)
     outcomes, token = bulk.change_schedules(

@@ -38,7 +38,7 @@ Document = Mapping[str, Any]
 SCHEDULES = "/api/schedules"
 SCHEDULE = "/api/schedules/{schedule_id}"
 
-_written = one(WriteResult)
+_write_result = one(WriteResult)
 
 
 def _change(
@@ -51,16 +51,16 @@ def _change(
     whole: bool | None = None,
 ) -> Call[WriteResult]:
     names, query = {"schedule_id": schedule_id}, {"confirm": confirm, "whole": whole}
-    return Call(method, SCHEDULE, _written, names, query, body=body, headers=if_match(version))
+    return Call(method, SCHEDULE, _write_result, names, query, body=body, headers=if_match(version))
 
 
 def _send(method: str, part: str, schedule_id: str, body: Document, version: int | None) -> Call[WriteResult]:
     names = {"schedule_id": schedule_id}
-    return Call(method, f"{SCHEDULE}/{part}", _written, names, body=body, headers=if_match(version))
+    return Call(method, f"{SCHEDULE}/{part}", _write_result, names, body=body, headers=if_match(version))
 
 
 def _clear(part: str, schedule_id: str, version: int | None) -> Call[WriteResult]:
-    return Call("DELETE", f"{SCHEDULE}/{part}", _written, {"schedule_id": schedule_id}, headers=if_match(version))
+    return Call("DELETE", f"{SCHEDULE}/{part}", _write_result, {"schedule_id": schedule_id}, headers=if_match(version))
 
 
 class ScheduleCalls:
@@ -70,7 +70,7 @@ class ScheduleCalls:
         document: Document | None = None, /, *, idempotency_key: str | None = None, **fields: Unpack[ScheduleFields]
     ) -> Call[WriteResult]:
         """Create a schedule from a document, fields, or both. Raises ScheduleAlreadyExists."""
-        return Call("POST", SCHEDULES, _written, body={**(document or {}), **fields}, key=idempotency_key)
+        return Call("POST", SCHEDULES, _write_result, body={**(document or {}), **fields}, key=idempotency_key)
 
     @Method
     @staticmethod
@@ -81,7 +81,7 @@ class ScheduleCalls:
         nothing.
         """
         body = {**(document or {}), **fields}
-        return Call("POST", f"{SCHEDULES}/upsert", _written, query={"confirm": confirm}, body=body)
+        return Call("POST", f"{SCHEDULES}/upsert", _write_result, query={"confirm": confirm}, body=body)
 
     @Method
     @staticmethod
@@ -179,7 +179,7 @@ class ScheduleCalls:
     @staticmethod
     def delete_schedule(schedule_id: str, *, if_version: int | None = None) -> Call[WriteResult]:
         """Delete a schedule. Runs that have not started are cancelled. History stays available."""
-        return Call("DELETE", SCHEDULE, _written, {"schedule_id": schedule_id}, headers=if_match(if_version))
+        return Call("DELETE", SCHEDULE, _write_result, {"schedule_id": schedule_id}, headers=if_match(if_version))
 
     @Method
     @staticmethod

@@ -50,7 +50,7 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import is_fault_of_a_row
 from horarium.platform.database.installation import CannotUnseal, Sealer, require_key
-from horarium.platform.errors import Refused
+from horarium.platform.errors import OperationRefused
 from horarium.platform.ids import new_id
 from horarium.platform.wire import WriteOutcome
 
@@ -301,7 +301,7 @@ class MomentText:
             raise InvalidDefinition({name: [wrong.message.removeprefix(f"{name}: ")]}) from None
 
 
-def written_end(until: str | None, timezone: str | None) -> MomentText | None:
+def end_text(until: str | None, timezone: str | None) -> MomentText | None:
     """Read the end from a body with both fields; a zone without an end is an error."""
     if until is None and timezone is not None:
         raise InvalidDefinition({"timezone": ["has no effect without `until`"]})
@@ -325,7 +325,7 @@ def keep_credentials(
     if not given:
         return ()
     if resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store credentials; set secret_key")
     namespace, sealer = parsed.definition.namespace, resources.sealer
     hosts = hosts_of(parsed.definition.action)
     known = secret_rows.find_all(connection, namespace, given)
@@ -425,7 +425,7 @@ def begin_schedule(
     paused = parsed.paused is True and not exhausted and (paused_until is None or paused_until > now)
     position = decide.begin_position(draft.planning, uid, now=now, paused=paused)
     journal = Journal(1, now, caller.context())
-    journal.add(EventType.CREATED, **told(definition, 1, position))
+    journal.add(EventType.CREATED, **definition_payload(definition, 1, position))
     if paused:
         journal.add(
             EventType.PAUSED, reason=caller.reason, paused_at=to_rfc3339(now), until=rfc3339_or_none(paused_until)
@@ -456,7 +456,7 @@ def begin_schedule(
     return Begun(definition, draft.planning, new, journal, warnings, draft.retries)
 
 
-def told(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
+def definition_payload(definition: Definition, revision: int, position: Position) -> dict[str, Any]:
     """Payload about a definition in its events."""
     return {
         "spec": spec_document(definition.spec),

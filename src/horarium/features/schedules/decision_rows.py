@@ -24,7 +24,7 @@ from horarium.features.schedules import write_rows
 from horarium.features.schedules.rows import PositionChange
 from horarium.features.schedules.write_rows import move_version
 from horarium.instant import Instant, to_rfc3339
-from horarium.platform.database.statements import RowInsert, kept_text, to_millionths
+from horarium.platform.database.statements import RowInsert, storable_text, to_millionths
 from horarium.platform.database.tables import runs
 
 
@@ -172,7 +172,7 @@ _MAX_ERROR = 1_000
 def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class: str, now: Instant) -> bool:
     """`next_due` stays to be read; an edit or a resume plans anew. False if it is not active any more."""
     # The error may quote what broke the row: whatever a database cannot hold must not break it again.
-    said = kept_text(error, _MAX_ERROR) or error_class
+    said = storable_text(error, _MAX_ERROR) or error_class
     position = write_rows.lock_position(connection, schedule_uid)
     if position is None or position.status != Status.ACTIVE:
         return False
@@ -187,7 +187,7 @@ def park(connection: Connection, schedule_uid: bytes, *, error: str, error_class
 
 def park_without_event(connection: Connection, schedule_uid: bytes, *, error: str, now: Instant) -> None:
     """Park a schedule whose row or stream lets no event be written: it must not stop the others."""
-    write_rows.move_position(connection, schedule_uid, **_broken(kept_text(error, _MAX_ERROR), now))
+    write_rows.move_position(connection, schedule_uid, **_broken(storable_text(error, _MAX_ERROR), now))
 
 
 def _broken(said: str | None, now: Instant) -> PositionChange:

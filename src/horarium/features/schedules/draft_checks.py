@@ -37,10 +37,10 @@ from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.errors import (
     AlreadyExists,
-    ConfirmNeeded,
+    ConfirmationRequired,
     Forbidden,
+    OperationRefused,
     QuotaExceeded,
-    Refused,
     ScheduleAlreadyExists,
 )
 from horarium.platform.wire import Permission
@@ -90,7 +90,7 @@ class Invalid:
     forbidden: bool = False
 
 
-def check_asked(
+def check_request(
     resources: Resources, connection: Connection, *, caller: Caller, asked: DraftRequest
 ) -> CheckedDraft | Invalid:
     require_namespace(connection, caller.namespace)
@@ -123,7 +123,7 @@ def _check_new(
     except _WRONG as wrong:
         errors |= _by_field(wrong)
     if errors:
-        return Invalid(errors, key, definition.spec, kept_document(definition, key))
+        return Invalid(errors, key, definition.spec, stored_document(definition, key))
     return CheckedDraft(draft, position, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings))
 
 
@@ -159,7 +159,7 @@ def _check_edit(
         held=row.held,
         paused_until=row.paused_until,
     )
-    storm = (f"{WHOLE}: {ConfirmNeeded(started, MOST_AT_ONCE).message}",) if must_be_confirmed(started) else ()
+    storm = (f"{WHOLE}: {ConfirmationRequired(started, MOST_AT_ONCE).message}",) if must_be_confirmed(started) else ()
     warnings = (*parsed.warnings, *draft.warnings, *draft.calendar_warnings, *storm)
     return CheckedDraft(draft, _paused(parsed, draft, opened, position), warnings, opened)
 
@@ -197,7 +197,7 @@ def _examined(
     before: Planning | None,
 ) -> Draft:
     if parsed.credentials and resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store credentials; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store credentials; set secret_key")
     return examine_draft(resources, connection, caller, definition, before, secrets_given=parsed.credentials)
 
 
@@ -240,7 +240,8 @@ def _unreadable(
 
 # What a write refuses because of what the document says, or of who sends it. All else is no part of a draft.
 _WRONG = (
-    InvalidDefinition, InvalidWorkflow, InvalidCalendar, InvalidSpec, Forbidden, AlreadyExists, Refused, QuotaExceeded,
+    InvalidDefinition, InvalidWorkflow, InvalidCalendar, InvalidSpec, Forbidden, AlreadyExists, OperationRefused,
+    QuotaExceeded,
 )  # fmt: skip
 
 
@@ -256,7 +257,7 @@ def _by_field(wrong: HorariumError) -> dict[str, list[str]]:
             return {WHOLE: [wrong.message]}
 
 
-def kept_document(definition: Definition, key: str | None) -> dict[str, Any]:
+def stored_document(definition: Definition, key: str | None) -> dict[str, Any]:
     """As it would be kept; a name that is made when it is kept is not known before."""
     document = to_document(definition)
     return document if key is not None else {name: value for name, value in document.items() if name != "schedule_id"}

@@ -52,7 +52,7 @@ from horarium.platform.database import Connection
 from horarium.platform.database import limits as database_limits
 from horarium.platform.database.limits import RowLimit
 from horarium.platform.database.statements import to_text
-from horarium.platform.errors import NamespaceNotFound, QuotaExceeded, Refused
+from horarium.platform.errors import NamespaceNotFound, OperationRefused, QuotaExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +116,11 @@ def examine_draft(
     problems: dict[str, list[str]] = {}
     attached: Mapping[str, CalendarDefinition | None] = {}
     speakers: PolicyDocuments | None = None
-    with _told_together(problems):
+    with _collect_errors(problems):
         _check_inputs(definition)
-    with _told_together(problems):
+    with _collect_errors(problems):
         attached = check_calendars(known, definition)
-    with _told_together(problems):
+    with _collect_errors(problems):
         speakers = _check_assigned(known, definition, before)
     if problems:
         raise InvalidDefinition(problems)
@@ -175,7 +175,7 @@ def _nobody_to_fall_back_on(known: Lookups, definition: Definition) -> tuple[str
 
 
 @contextmanager
-def _told_together(problems: dict[str, list[str]]) -> Iterator[None]:
+def _collect_errors(problems: dict[str, list[str]]) -> Iterator[None]:
     """Whoever fills in a form is told all that is wrong at once."""
     try:
         yield
@@ -391,9 +391,9 @@ def check_stored(resources: Resources, connection: Connection, namespace: str, s
 
 
 def check_rows(connection: Connection, rows: RowLimit, namespace: str) -> None:
-    """Raise Refused where the namespace has as many of these rows as one namespace may have."""
+    """Raise OperationRefused where the namespace has as many of these rows as one namespace may have."""
     if database_limits.is_full(connection, rows, namespace):
-        raise Refused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
+        raise OperationRefused(f"the namespace has {rows.most} {rows.what}, the maximum; delete some first")
 
 
 def require_room(

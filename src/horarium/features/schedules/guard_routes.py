@@ -12,7 +12,7 @@ from horarium.errors import InvalidDefinition
 from horarium.features.schedules import backfills, draft_checks, triggers
 from horarium.features.schedules.change_model import ConditionFinding, ConditionTest, ConditionTestBody
 from horarium.features.schedules.model import Backfilled, Filled, Triggered, WriteResult
-from horarium.features.schedules.routes import reply_written
+from horarium.features.schedules.routes import write_reply
 from horarium.features.schedules.triggers import Guarded
 from horarium.instant import from_datetime, to_datetime
 from horarium.platform.bodies import (
@@ -139,11 +139,11 @@ def _put(
 ) -> Reply:
     if value is None or (value == {} and part is Guarded.CONDITION):
         raise InvalidDefinition({part.value: ["is required; use DELETE to clear it"]})
-    return reply_written(triggers.put(resources, caller, schedule_id, part, value, if_version=version_of(if_match)))
+    return write_reply(triggers.put(resources, caller, schedule_id, part, value, if_version=version_of(if_match)))
 
 
 def _clear(resources: ResourcesOf, caller: CallerOf, schedule_id: str, part: Guarded, if_match: str | None) -> Reply:
-    return reply_written(triggers.clear(resources, caller, schedule_id, part, if_version=version_of(if_match)))
+    return write_reply(triggers.clear(resources, caller, schedule_id, part, if_version=version_of(if_match)))
 
 
 trigger_routes = Routes("/api/schedules/{schedule_id}", tag="schedules")

@@ -30,7 +30,7 @@ from horarium.features.schedules.rows import ScheduleRow
 from horarium.instant import Instant, to_datetime
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
-from horarium.platform.errors import Refused, ScheduleNotFound
+from horarium.platform.errors import OperationRefused, ScheduleNotFound
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission
 
@@ -211,7 +211,7 @@ def watch(resources: Resources, caller: Caller, *, after: str | None = None) -> 
         require_namespace(connection, caller.namespace)
         keys = lookup_rows.workspace_keys(connection, caller.namespace, MOST_WATCHED + 1)
         if len(keys) > MOST_WATCHED:
-            raise Refused(
+            raise OperationRefused(
                 f"the namespace has more than {MOST_WATCHED} schedules; use /api/health/schedules, which has pages"
             )
         names = _names(connection, caller.namespace, keys)

@@ -43,7 +43,7 @@ from horarium.platform.database import Connection
 from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
 from horarium.platform.database.wakeups import READY
 from horarium.platform.database.wrapper import JoinedTransaction
-from horarium.platform.errors import Refused
+from horarium.platform.errors import OperationRefused
 from horarium.platform.wire import Permission, WriteOutcome
 
 # Runs that a delete cancels in one transaction, and in how many: whoever asks over HTTP waits for it.
@@ -188,7 +188,7 @@ def resume_opened(
 
 
 def require_somebody(connection: Connection, opened: Opened) -> None:
-    """Raises Refused where whoever would do the work is gone: each run would be refused, and nobody told why.
+    """Raises OperationRefused where whoever would do the work is gone: each run would be refused, and nobody told why.
 
     Of a team that is there one may be gone all the same; what that means is the business of each run.
     """
@@ -201,10 +201,14 @@ def require_somebody(connection: Connection, opened: Opened) -> None:
     )
     who = speakers.assignee_of(namespace, planning.assigned, planning.assignment)
     if who is None:
-        raise Refused(f"the assignment {planning.assignment!r} was deleted; change the assignee of the schedule first")
+        raise OperationRefused(
+            f"the assignment {planning.assignment!r} was deleted; change the assignee of the schedule first"
+        )
     there: Mapping[Any, Any] = speakers.agents if who.type is AssigneeType.AGENT else speakers.teams
     if (namespace, who.id) not in there:
-        raise Refused(f"the {who.type.value} {who.id!r} was deleted; change the assignee of the schedule first")
+        raise OperationRefused(
+            f"the {who.type.value} {who.id!r} was deleted; change the assignee of the schedule first"
+        )
 
 
 def _check_workflow(connection: Connection, row: ScheduleRow, planning: Planning) -> None:

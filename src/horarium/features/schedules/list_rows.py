@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.states import Status
-from horarium.features.history.rows import told_from
+from horarium.features.history.rows import recorded_since
 from horarium.features.schedules.health_rows import sign
 from horarium.features.schedules.rows import ROWS, SELECT_WITH_DOCUMENT, ScheduleRow, listed_with_document
 from horarium.features.schedules.write_rows import Attribute
@@ -164,7 +164,7 @@ def for_lanes(
         positions.c.failures_count,
     )
     mine = [schedules.c.namespace == sa.bindparam("namespace"), *_conditions(_Shape.of(wanted, None))]
-    mine.append(sa.or_(schedules.c.deleted_at.is_(None), schedules.c.deleted_at >= told_from(since)))
+    mine.append(sa.or_(schedules.c.deleted_at.is_(None), schedules.c.deleted_at >= recorded_since(since)))
     if after is not None:
         mine.append(schedules.c.schedule_id > after)
     of_all = sa.select(*columns).join_from(schedules, positions, positions.c.schedule_uid == schedules.c.schedule_uid)

@@ -97,7 +97,7 @@ def described(schedule: Schedule) -> Lines:
     yield "policies", f"overlap {_overlap(schedule)} · catch-up {cell(schedule.catchup_policy)}{_failure(schedule)}"
     if schedule.effective_retries is not None:
         yield "retries", _retries(schedule.effective_retries)
-    yield from _said_policies(schedule)
+    yield from _policy_lines(schedule)
     yield "next run", next_run(schedule)
     yield from labelled("next fires", _fires(schedule))
     yield "last fire", cell(schedule.last_fired_at)
@@ -115,7 +115,7 @@ def described(schedule: Schedule) -> Lines:
         said = f"{schedule.last_error_message.rstrip()} at {cell(schedule.last_error_at)}"
         yield from labelled("last error", text_lines(said))
     yield from _given(labels=schedule.labels, memo=schedule.memo, search_attributes=schedule.search_attributes)
-    yield "source", _kept(schedule)
+    yield "source", _source_line(schedule)
 
 
 def zone_of(schedule: Schedule) -> Zone:
@@ -214,7 +214,7 @@ def _failure(schedule: Schedule) -> str:
     return f" · on failure {cell(failure.get('mode'))}{f' to {fallback}' if fallback else ''}" if failure else ""
 
 
-def _said_policies(schedule: Schedule) -> Lines:
+def _policy_lines(schedule: Schedule) -> Lines:
     """Yield the other policies of the definition."""
     for part in ("approval_policy", "retry_policy", "limits", "budget"):
         if schedule.raw.get(part):
@@ -235,7 +235,7 @@ def _so_far(schedule: Schedule) -> str:
     )
 
 
-def _kept(schedule: Schedule) -> str:
+def _source_line(schedule: Schedule) -> str:
     who = "" if schedule.owner is None else f" by {schedule.owner}"
     bundle = "" if schedule.bundle is None else f" from bundle {schedule.bundle}"
     return (

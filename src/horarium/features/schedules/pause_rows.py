@@ -18,7 +18,7 @@ from horarium.features.schedules.rows import ScheduleRow
 from horarium.features.schedules.write_rows import move_version, save_position
 from horarium.instant import Instant, rfc3339_or_none, to_rfc3339
 from horarium.platform.database.run_states import OPEN_ROOT, sql_list
-from horarium.platform.database.statements import kept_text
+from horarium.platform.database.statements import storable_text
 from horarium.platform.database.tables import positions as table
 
 _MAX_ERROR = 1_000
@@ -113,7 +113,7 @@ def write_resumed(
 
 def keep_paused(connection: Connection, uid: bytes, error: str, *, now: Instant) -> None:
     """Leave a schedule paused that the database refuses to resume: a person must look, and others are not delayed."""
-    said = kept_text(f"could not be resumed at the set time: {error}", _MAX_ERROR)
+    said = storable_text(f"could not be resumed at the set time: {error}", _MAX_ERROR)
     write_rows.move_position(connection, uid, paused_until=None, pause_reason=said, last_error=said, last_error_at=now)
     move_version(connection, uid, updated_at=now)
 

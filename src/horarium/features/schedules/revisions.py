@@ -46,8 +46,8 @@ from horarium.features.schedules.draft_checks import (
     CheckedDraft,
     DraftRequest,
     Invalid,
-    check_asked,
-    kept_document,
+    check_request,
+    stored_document,
 )
 from horarium.features.schedules.filters import MalformedPageToken
 from horarium.features.schedules.lookup_rows import Author
@@ -96,7 +96,7 @@ def draft(
     if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
         raise InvalidDefinition({"year": [f"must be between {FIRST_YEAR} and {LAST_YEAR}"]})
     asked = DraftRequest(document, schedule_id, how, rows, year, resources.clock.now())
-    found = resources.database.read(partial(check_asked, resources, caller=caller, asked=asked))
+    found = resources.database.read(partial(check_request, resources, caller=caller, asked=asked))
     may_write = caller.may(Permission.WRITE)
     if isinstance(found, Invalid):
         return replace(_of_spec(found, asked), may_write=may_write and not found.forbidden)
@@ -129,7 +129,7 @@ def _look_ahead(connection: Connection, found: CheckedDraft, asked: DraftRequest
     key = None if found.opened is None and named_in(asked.document) is None else definition.schedule_id
     return DraftResult(
         {},
-        kept_document(definition, key),
+        stored_document(definition, key),
         spec_words(spec_document(definition.spec), definition.schedule_id),
         (*found.warnings, *unreadable, *spec_warnings(definition.spec, key, now=asked.now)),
         () if unreadable else tuple(_fires(found, facts, shared, asked)),

@@ -10,7 +10,7 @@ from horarium.core.document.canonical import UpdateMode
 from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.schedules import lifecycle, lists, service, views
-from horarium.features.schedules.creation import ScheduleChange, written_end
+from horarium.features.schedules.creation import ScheduleChange, end_text
 from horarium.features.schedules.filters import ScheduleFilter, UnsupportedFilter, parse_query
 from horarium.features.schedules.health_rows import SIGNED
 from horarium.features.schedules.model import Schedule, ScheduleList, WriteResult
@@ -54,7 +54,7 @@ IncludeDeleted = Annotated[bool, Query(description="Include deleted schedules, w
 )
 def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     done = service.create(resources, caller, document)
-    return reply_written(done, status_code=201)
+    return write_reply(done, status_code=201)
 
 
 @routes(
@@ -73,7 +73,7 @@ def create_schedule(resources: ResourcesOf, caller: CallerOf, document: Document
 def upsert_schedule(resources: ResourcesOf, caller: CallerOf, document: Document, confirm: Confirm = False) -> Reply:
     """Identified by `schedule_id`, or without an ID by its content. An equal definition changes nothing."""
     done = service.upsert(resources, caller.confirming(confirm), document)
-    return reply_written(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
+    return write_reply(done, status_code=201 if done.outcome is WriteOutcome.CREATED else 200)
 
 
 _LIST: dict[str, Any] = {
@@ -217,7 +217,7 @@ def update_schedule(
     meant, version = caller.confirming(confirm), version_of(if_match)
     how = UpdateMode.WHOLE if whole else UpdateMode.PARTS
     done = service.update(resources, meant, schedule_id, document, how=how, if_version=version)
-    return reply_written(done)
+    return write_reply(done)
 
 
 @routes(
@@ -243,7 +243,7 @@ def patch_schedule(
     """JSON merge patch (RFC 7396): objects are merged, null clears a field."""
     meant, version = caller.confirming(confirm), version_of(if_match)
     done = service.update(resources, meant, schedule_id, document, how=UpdateMode.MERGE, if_version=version)
-    return reply_written(done)
+    return write_reply(done)
 
 
 @routes(
@@ -257,7 +257,7 @@ def patch_schedule(
 )
 def delete_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str, if_match: IfMatch = None) -> Reply:
     """Cancels runs that have not started. History stays available."""
-    return reply_written(lifecycle.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
+    return write_reply(lifecycle.delete(resources, caller, schedule_id, if_version=version_of(if_match)))
 
 
 @routes(
@@ -283,12 +283,12 @@ def pause_schedule(
     """
     asked, version = read_body(PauseScheduleBody, body), version_of(if_match)
     same_namespace(caller, asked.namespace)
-    until = written_end(asked.until, asked.timezone)
+    until = end_text(asked.until, asked.timezone)
     meant = caller.confirming(confirm)
     done = lifecycle.pause(
         resources, meant, schedule_id, reason=asked.reason, note=asked.note, until=until, if_version=version
     )
-    return reply_written(done)
+    return write_reply(done)
 
 
 @routes(
@@ -314,11 +314,11 @@ def resume_schedule(
     same_namespace(caller, asked.namespace)
     meant = caller.confirming(confirm)
     done = lifecycle.resume(resources, meant, schedule_id, reason=asked.reason, note=asked.note, if_version=version)
-    return reply_written(done)
+    return write_reply(done)
 
 
-def reply_written(done: ScheduleChange, status_code: int = 200) -> Reply:
-    return Reply(views.written(done), status_code, headers={"ETag": etag(done.version)})
+def write_reply(done: ScheduleChange, status_code: int = 200) -> Reply:
+    return Reply(views.write_result(done), status_code, headers={"ETag": etag(done.version)})
 
 
 def _check_parameters(request: Request) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.features.calendars.commands import create_command
-from horarium.features.schedules.write_commands import IfVersion, OneOfMany, ScheduleId, show_written
+from horarium.features.schedules.write_commands import IfVersion, OneOfMany, ScheduleId, show_saved
 from horarium.platform.cli import options
 from horarium.platform.cli.bulk import Everything, Labels, Selection, Yes, change_schedules, selection
 from horarium.platform.cli.options import with_options
@@ -113,7 +113,7 @@ def trigger_command(
     if wait and done.run_id is not None:
         _show_end(remote, done, done.run_id, patience)
         return None
-    show_document({**done.raw, **({"run": None} if wait else {})}, remote.output, _told(done))
+    show_document({**done.raw, **({"run": None} if wait else {})}, remote.output, _trigger_lines(done))
     if done.run_id is None:
         raise typer.Exit(ExitCode.NO)
     return None
@@ -124,7 +124,7 @@ def _refuse_for_many(*given: object) -> None:
         refuse("--overlap-policy, --even-if-paused, --input, --key and --wait apply to a single schedule")
 
 
-def _told(done: Triggered) -> list[tuple[str, str]]:
+def _trigger_lines(done: Triggered) -> list[tuple[str, str]]:
     said = done.outcome + (f": {done.reason}" if done.reason else "") + (" (repeated)" if done.repeated else "")
     lines = [("outcome", said), ("run", done.run_id), ("state", done.state), ("workflow", done.workflow_id)]
     return [(label, text) for label, text in lines if text]
@@ -135,7 +135,7 @@ def _show_end(remote: Remote, done: Triggered, run_id: str, patience: PollingLim
     from horarium.features.runs.output import described
 
     if remote.output is Format.TABLE:
-        show_lines(_told(done))
+        show_lines(_trigger_lines(done))
     run = next(ended_runs(remote.client, [run_id], patience), None)
     if run is None:
         talk(f"run {run_id} has not ended after {patience.seconds:g} s; it continues")
@@ -260,7 +260,7 @@ def attach_command(remote: Remote, schedule_id: ScheduleId, names: Names) -> Non
     now = remote.client.describe_schedule(schedule_id)
     wanted = list(dict.fromkeys([*now.calendars, *names]))
     # The version prevents a lost update.
-    show_written(remote, remote.client.set_calendars(schedule_id, wanted, if_version=now.version))
+    show_saved(remote, remote.client.set_calendars(schedule_id, wanted, if_version=now.version))
 
 
 @calendar.command("detach")
@@ -291,7 +291,7 @@ def detach_command(
         done = remote.client.set_calendars(schedule_id, left, if_version=now.version)
     else:
         done = remote.client.clear_calendars(schedule_id, if_version=now.version)
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @condition.command("set")
@@ -316,7 +316,7 @@ def set_condition_command(
     wanted = part_value("condition", CONDITION, text)
     if not isinstance(wanted, dict):
         refuse("condition: must be a JSON object")
-    show_written(remote, remote.client.set_condition(schedule_id, wanted, if_version=if_version))
+    show_saved(remote, remote.client.set_condition(schedule_id, wanted, if_version=if_version))
 
 
 @condition.command("test")
@@ -361,7 +361,7 @@ def clear_condition_command(remote: Remote, schedule_id: ScheduleId, if_version:
 
     Example: horarium schedule condition clear nightly
     """
-    show_written(remote, remote.client.clear_condition(schedule_id, if_version=if_version))
+    show_saved(remote, remote.client.clear_condition(schedule_id, if_version=if_version))
 
 
 @rotation.command("set")
@@ -384,7 +384,7 @@ def set_rotation_command(
     wanted = part_value("rotation", ROTATION, text)
     if not isinstance(wanted, list):
         refuse("rotation: must be a JSON array")
-    show_written(remote, remote.client.set_rotation(schedule_id, wanted, if_version=if_version))
+    show_saved(remote, remote.client.set_rotation(schedule_id, wanted, if_version=if_version))
 
 
 @rotation.command("clear")
@@ -394,4 +394,4 @@ def clear_rotation_command(remote: Remote, schedule_id: ScheduleId, if_version: 
 
     Example: horarium schedule rotation clear nightly
     """
-    show_written(remote, remote.client.clear_rotation(schedule_id, if_version=if_version))
+    show_saved(remote, remote.client.clear_rotation(schedule_id, if_version=if_version))

@@ -31,11 +31,11 @@ from horarium.features.schedules.creation import (
     ScheduleChange,
     begin_schedule,
     current_definition,
+    definition_payload,
     keep_credentials,
     moved,
     next_runs,
     same_exhausted,
-    told,
     unchanged,
     wanted,
 )
@@ -287,7 +287,7 @@ def _revise(
     number = add_revision(connection, row, revision, now=now, owner=definition.owner, edited_by=caller.principal)
     journal = Journal(row.next_sequence, now, caller.context())
     journal.missed(change.superseded)
-    journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, number, position))
+    journal.add(EventType.UPDATED, changed_fields=list(changed), **definition_payload(definition, number, position))
     write_rows.move_position(
         connection,
         row.schedule_uid,
@@ -326,7 +326,9 @@ def _beside(
     """A note, or a bundle, is no part of what a schedule means: there is no new revision."""
     row = opened.row
     journal = Journal(row.next_sequence, opened.now, caller.context())
-    journal.add(EventType.UPDATED, changed_fields=list(changed), **told(definition, row.revision, row.position()))
+    journal.add(
+        EventType.UPDATED, changed_fields=list(changed), **definition_payload(definition, row.revision, row.position())
+    )
     change: PositionChange = {"next_sequence": journal.write(connection, row.schedule_uid, row.namespace)}
     if "note" in changed:
         set_note(connection, row, definition.note, note_attribute(definition.note))

@@ -36,7 +36,7 @@ from horarium.instant import Instant
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
-from horarium.platform.errors import KeyReused, ScheduleNotFound
+from horarium.platform.errors import IdempotencyKeyReused, ScheduleNotFound
 from horarium.platform.ids import id_text
 from horarium.platform.wire import Permission, TriggerOutcome, WriteOutcome
 
@@ -85,7 +85,7 @@ def trigger(
             answer, decided = resources.database.write(wish.fire)
     except UniqueConflict as taken:
         if taken.constraint == "runs_by_callers_key":
-            raise KeyReused("this idempotency key was used to start another run") from None
+            raise IdempotencyKeyReused("this idempotency key was used to start another run") from None
         raise
     if decided is not None:
         resources.telemetry.decided(caller.namespace, schedule_id, [decided[0]], decided[1], Origin.MANUAL)
@@ -205,7 +205,7 @@ def _answer(opened: Opened, decision: Birth | Skip, run: tuple[bytes, RunState] 
 
 def _again(opened: Opened, run: RunRow) -> TriggerResult:
     if run.schedule_uid != opened.row.schedule_uid:
-        raise KeyReused("this idempotency key was used to start another run")
+        raise IdempotencyKeyReused("this idempotency key was used to start another run")
     held = run.state is RunState.HELD
     return TriggerResult(
         opened.row.schedule_id,

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from msgspec import Raw
 
-from horarium.core.decision.run_policies import told
+from horarium.core.decision.run_policies import policy_fields
 from horarium.core.decision.statuses import HealthStatus, Recent
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.descriptions import spec_words
@@ -58,7 +58,7 @@ _BARE: dict[str, Any] = {
 }
 
 
-def written(done: ScheduleChange) -> WriteResult:
+def write_result(done: ScheduleChange) -> WriteResult:
     return WriteResult(
         schedule_id=done.schedule_id,
         outcome=done.outcome,
@@ -83,14 +83,14 @@ def listed(schedule: Listed, resources: Resources) -> Schedule:
     def told(state: Mapping[str, Any]) -> ScheduleState:
         return ScheduleState(**state) if recent is None else ScheduleWithRecent(**state, recent=recent)
 
-    return _told(schedule, resources, told)
+    return _schedule(schedule, resources, told)
 
 
 def described(schedule: Described, resources: Resources) -> Schedule:
-    return _told(schedule, resources, lambda state: _details(schedule, state))
+    return _schedule(schedule, resources, lambda state: _details(schedule, state))
 
 
-def _told(schedule: Listed, resources: Resources, told: Callable[[Mapping[str, Any]], ScheduleState]) -> Schedule:
+def _schedule(schedule: Listed, resources: Resources, told: Callable[[Mapping[str, Any]], ScheduleState]) -> Schedule:
     try:
         return _shown(schedule, told(_state(schedule)))
     except (HorariumError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -142,7 +142,7 @@ def _policies(schedule: Described) -> dict[str, Any]:
     return {
         # Without values that the definition leaves out: an edit of the answer gives them at one place.
         "queue_policy": {name: value for name, value in definition.queue.document().items() if value},
-        "failure_policy": told(definition.failure),
+        "failure_policy": policy_fields(definition.failure),
         "effective_overlap_policy": definition.queue.under(schedule.queue).overlap.policy,
     }
 

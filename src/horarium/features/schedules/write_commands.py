@@ -87,7 +87,7 @@ def create_command(
         return
     with by_flags(document.flags):
         done = remote.client.create_schedule(named)
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
@@ -101,7 +101,7 @@ def upsert_command(
     with by_flags(document.flags):
         named = _named(without_nothing(document), schedule_id)
         done = if_meant(lambda meant: remote.client.upsert_schedule(named, confirm=meant), confirm)
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_options(document=definition, remote=remote_options)
@@ -139,7 +139,7 @@ def update_command(
             lambda meant: remote.client.patch_schedule(schedule_id, changes, if_version=if_version, confirm=meant),
             confirm,
         )
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_options(times=schedules_time_options, remote=remote_options)
@@ -176,7 +176,7 @@ def pause_command(
             ),
             confirm,
         )
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_remote
@@ -206,7 +206,7 @@ def resume_command(
             ),
             confirm,
         )
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_remote
@@ -239,7 +239,7 @@ def label_command(
         return
     with by_flags({"labels": "--set"}):
         done = remote.client.patch_schedule(chosen, {"labels": labels}, if_version=if_version)
-    show_written(remote, done)
+    show_saved(remote, done)
 
 
 @with_remote
@@ -259,7 +259,7 @@ def delete_command(
     if isinstance(chosen, Selection):
         _change_many(remote, "delete", chosen, if_version, yes)
     else:
-        show_written(remote, remote.client.delete_schedule(chosen, if_version=if_version))
+        show_saved(remote, remote.client.delete_schedule(chosen, if_version=if_version))
 
 
 def _draft(remote: Remote, document: Mapping[str, Any], flags: Mapping[str, str], changing: str | None = None) -> None:
@@ -290,7 +290,7 @@ def _change_many(
         change_schedules(remote, action, many, yes, confirm, **fields)
 
 
-def show_written(remote: Remote, done: WriteResult) -> None:
+def show_saved(remote: Remote, done: WriteResult) -> None:
     from horarium.features.schedules.output import outcome
 
     if remote.output is Format.TABLE:

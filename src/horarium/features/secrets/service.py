@@ -17,7 +17,7 @@ from horarium.features.workflows.rows import workflows_with_secret
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.database.installation import Sealer
-from horarium.platform.errors import Forbidden, Refused, SecretInUse, SecretNotFound
+from horarium.platform.errors import Forbidden, OperationRefused, SecretInUse, SecretNotFound
 from horarium.platform.wire import Permission, Role
 
 _USERS_NAMED = 20
@@ -58,11 +58,11 @@ def keep(
 ) -> SecretName:
     """For whoever writes more than that in the same transaction, and has checked name, value and hosts."""
     if resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store secrets; set secret_key")
     most = resources.settings.secrets_per_namespace
     before = rows.find(connection, caller.namespace, name)
     if before is None and rows.count(connection, caller.namespace) >= most:
-        raise Refused(f"the namespace has {most} secrets, the maximum (setting secrets_per_namespace)")
+        raise OperationRefused(f"the namespace has {most} secrets, the maximum (setting secrets_per_namespace)")
     return seal(resources, connection, caller, resources.sealer, name, value, hosts, generated=generated)
 
 

@@ -118,9 +118,9 @@ _GROUP = 20
 _GONE = Terminated("the namespace was deleted", "namespace_deleted")
 _OPEN = sa.text(f"state IN {sql_list(OPEN)}")
 # What was done in it stays on record, for the admins of the house.
-_KEPT = (namespaces, audit, audit_heads)
+_RETAINED = (namespaces, audit, audit_heads)
 # Those that are left when schedules and runs are gone.
-_OTHERS = [table for table in metadata.sorted_tables if "namespace" in table.c and table not in _KEPT]
+_OTHERS = [table for table in metadata.sorted_tables if "namespace" in table.c and table not in _RETAINED]
 
 
 @dataclass(frozen=True, slots=True)

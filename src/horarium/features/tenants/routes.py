@@ -152,7 +152,7 @@ def delete_namespace(
 
 
 def _whole(resources: Resources, caller: Caller, name: str) -> Namespace:
-    row, standing = service.standing(resources, caller, name)
+    row, standing = service.namespace_usage(resources, caller, name)
     uses = {
         quota.value: QuotaUse(
             limit=standing.limits.limit(quota), used=standing.usage.of(quota), own=quota.value in row.quotas

@@ -179,19 +179,19 @@ def _sum(column: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
 
 _MINUTE = sa.bindparam("minute", type_=sa.BigInteger)
 # Also those of the next one: whose clock is behind sees what others bear in it.
-_BORN = sa.case((namespace_usage.c.minute.between(_MINUTE, _MINUTE + 1), namespace_usage.c.born), else_=0)
-_KEPT = (namespaces.c.namespace, namespaces.c.quotas, namespaces.c.bytes_stored, namespaces.c.bytes_base)
+_CREATED_RUNS = sa.case((namespace_usage.c.minute.between(_MINUTE, _MINUTE + 1), namespace_usage.c.born), else_=0)
+_NAMESPACE_COLUMNS = (namespaces.c.namespace, namespaces.c.quotas, namespaces.c.bytes_stored, namespaces.c.bytes_base)
 _SUMS = (
     sa.select(
-        *_KEPT,
-        sa.func.coalesce(sa.func.sum(_BORN), 0).label("born"),
+        *_NAMESPACE_COLUMNS,
+        sa.func.coalesce(sa.func.sum(_CREATED_RUNS), 0).label("born"),
         _sum(namespace_usage.c.births),
         _sum(namespace_usage.c.schedules),
         _sum(namespace_usage.c.bytes),
     )
     .outerjoin_from(namespaces, namespace_usage, namespace_usage.c.namespace == namespaces.c.namespace)
     .where(namespaces.c.namespace.in_(sa.bindparam("names", expanding=True)))
-    .group_by(*_KEPT)
+    .group_by(*_NAMESPACE_COLUMNS)
 )
 
 

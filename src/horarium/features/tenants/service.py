@@ -23,14 +23,14 @@ from horarium.platform.database import Connection, limits
 from horarium.platform.database.errors import CommitUnknown, StoreUnavailable, UniqueConflict
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import (
+    DefaultNamespaceProtected,
     Forbidden,
     NamespaceAlreadyExists,
-    NamespaceGoing,
+    NamespaceBeingDeleted,
     NamespaceInUse,
     NamespaceNotFound,
-    NamespaceProtected,
+    TokenInactive,
     TokenNotFound,
-    TokenNotLive,
 )
 from horarium.platform.ids import id_text, parse_id
 from horarium.platform.wire import Permission, RemovalOutcome, Role
@@ -61,7 +61,7 @@ def create_namespace(resources: Resources, caller: Caller, name: object, descrip
         resources.database.write(lambda connection: rows.insert_namespace(connection, namespace, description, now=now))
     except UniqueConflict:
         if resources.database.read(lambda connection: rows.find_namespace(connection, namespace)) is None:
-            raise NamespaceGoing(f"the namespace {namespace!r} is being deleted; retry later") from None
+            raise NamespaceBeingDeleted(f"the namespace {namespace!r} is being deleted; retry later") from None
         raise NamespaceAlreadyExists(namespace) from None
     return NamespaceRow(namespace, description, now)
 
@@ -81,7 +81,7 @@ def get_namespace(resources: Resources, caller: Caller, name: str) -> NamespaceR
     return resources.database.read(look)
 
 
-def standing(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, QuotaUsage]:
+def namespace_usage(resources: Resources, caller: Caller, name: str) -> tuple[NamespaceRow, QuotaUsage]:
     """As `get`, with its limits and what it has of each, counted now."""
     row = get_namespace(resources, caller, name)
     now = resources.clock.now()
@@ -149,7 +149,7 @@ def delete_namespace(
     caller.require(Permission.ADMINISTER)
     _require_house(caller, name)
     if name in (DEFAULT_NAMESPACE, resources.settings.default_namespace):
-        raise NamespaceProtected(f"{name!r} is the default namespace and cannot be deleted")
+        raise DefaultNamespaceProtected(f"{name!r} is the default namespace and cannot be deleted")
 
     def work(connection: Connection) -> LiveRows:
         if len(name) > _MAX_NAME or not removal_rows.lock_for_removal(connection, name):
@@ -290,11 +290,11 @@ def rotate_token(
         now = resources.clock.now()
         if rows.find_token(connection, caller.namespace, identity) is None:
             raise TokenNotFound(token_id)
-        kept = _is_kept(resources, connection, identity, now)
+        kept = _is_admin_token(resources, connection, identity, now)
         until = now + overlap_seconds * SECOND
         issued = rows.rotate_token(connection, caller.namespace, identity, now=now, previous_until=until)
         if issued is None:
-            raise TokenNotLive("this token is revoked or expired; issue another one")
+            raise TokenInactive("this token is revoked or expired; issue another one")
         return issued, kept
 
     issued, kept = resources.database.write(work)
@@ -312,7 +312,7 @@ def is_secret_of(resources: Resources, secret: str, token_id: str) -> bool:
     return resources.database.read(lambda connection: _opens(connection, secret, identity, now))
 
 
-def _is_kept(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
+def _is_admin_token(resources: Resources, connection: Connection, token_id: bytes, now: Instant) -> bool:
     secret = None if resources.admin_file is None else resources.admin_file.secret()
     return secret is not None and _opens(connection, secret, token_id, now)
 

@@ -107,7 +107,7 @@ def insert(connection: Connection, row: SubscriptionRow) -> None:
         sa.insert(subscriptions).values(
             subscription_id=row.subscription_id,
             namespace=row.namespace,
-            **_said(row),
+            **_values(row),
             created_at=row.created_at,
             cursor=cursor_text(row.cursor),
             failures=0,
@@ -124,11 +124,11 @@ def update(connection: Connection, row: SubscriptionRow, *, expected_version: in
         subscriptions.c.subscription_id == row.subscription_id,
         subscriptions.c.version == expected_version,
     )
-    fresh = {**_said(row), "failures": 0, "retry_at": None, "lease_until": None, "parked_at": None}
+    fresh = {**_values(row), "failures": 0, "retry_at": None, "lease_until": None, "parked_at": None}
     return connection.execute(sa.update(subscriptions).where(*mine).values(**fresh)).rowcount == 1
 
 
-def _said(row: SubscriptionRow) -> dict[str, Any]:
+def _values(row: SubscriptionRow) -> dict[str, Any]:
     return {
         "name": row.name,
         "kinds": to_text(row.kinds),

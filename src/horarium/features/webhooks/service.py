@@ -24,7 +24,7 @@ from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.installation import hold_key_fingerprint, seal_in
-from horarium.platform.errors import PreconditionFailed, Refused, SubscriptionAlreadyExists, SubscriptionNotFound
+from horarium.platform.errors import OperationRefused, SubscriptionAlreadyExists, SubscriptionNotFound, VersionMismatch
 from horarium.platform.ids import id_text, new_id, parse_id
 from horarium.platform.wire import Permission
 
@@ -73,7 +73,9 @@ def create(
         hold_namespace(connection, caller.namespace)
         most = resources.settings.subscriptions_per_namespace
         if rows.count(connection, caller.namespace) >= most:
-            raise Refused(f"the namespace has {most} subscriptions, the maximum (setting subscriptions_per_namespace)")
+            raise OperationRefused(
+                f"the namespace has {most} subscriptions, the maximum (setting subscriptions_per_namespace)"
+            )
         row = SubscriptionRow(
             subscription_id=identity,
             namespace=caller.namespace,
@@ -114,7 +116,7 @@ def update(
         hold_key_fingerprint(connection)  # a secret that stays is written again as it was read
         before = _find(connection, caller, which)
         if if_version is not None and before.version != if_version:
-            raise PreconditionFailed(if_version, before.version)
+            raise VersionMismatch(if_version, before.version)
         _refuse_unreadable(before, changes)
         kinds, narrowed = changes.get("kinds", before.kinds), changes.get("filter", before.filter)
         name, url, secret = changes.get("name", before.name), changes.get("url", before.url), changes.get("secret")
@@ -132,9 +134,9 @@ def update(
             retry_at=None,
         )
         if not rows.update(connection, after, expected_version=before.version):
-            raise PreconditionFailed(before.version, before.version + 1)
+            raise VersionMismatch(before.version, before.version + 1)
         resources.name_addresses(_KIND, after.name, (Address("url", after.url),))
-        return _kept(connection, [after])[0]
+        return _stored(connection, [after])[0]
 
     try:
         return resources.database.write(work)
@@ -166,7 +168,7 @@ def list_subscriptions(
         shown = found[:limit]
         is_cut = limit is not None and len(found) > limit
         token = f"{shown[-1].namespace}/{shown[-1].name}" if is_cut else None
-        return SubscriptionPage(tuple(_kept(connection, shown)), token)
+        return SubscriptionPage(tuple(_stored(connection, shown)), token)
 
     return resources.database.read(look)
 
@@ -182,7 +184,7 @@ def _after(token: str) -> tuple[str, str]:
 def get(resources: Resources, caller: Caller, which: str) -> StoredSubscription:
     """By id or by name."""
     caller.require(Permission.READ)
-    return resources.database.read(lambda connection: _kept(connection, [_find(connection, caller, which)])[0])
+    return resources.database.read(lambda connection: _stored(connection, [_find(connection, caller, which)])[0])
 
 
 def delete(resources: Resources, caller: Caller, which: str) -> SubscriptionRow:
@@ -202,7 +204,7 @@ def test_message(resources: Resources, caller: Caller, which: str) -> tuple[Subs
     caller.require(Permission.WRITE)
     row = resources.database.read(lambda connection: _find(connection, caller, which))
     if resources.sealer is None:
-        raise Refused("this process has no secret key; set secret_key")
+        raise OperationRefused("this process has no secret key; set secret_key")
     entry = FeedEntry(
         id=f"test-{id_text(new_id())}",
         kind=TEST_KIND,
@@ -276,7 +278,7 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
     return found
 
 
-def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[StoredSubscription]:
+def _stored(connection: Connection, found: Sequence[SubscriptionRow]) -> list[StoredSubscription]:
     dead = delivery_rows.count_dead_letters(connection, [row.subscription_id for row in found]) if found else {}
     problems = rows.problems_of(connection, [row.subscription_id for row in found])
     return [
@@ -311,5 +313,5 @@ def _checked(kinds: object, narrowed: object, name: object, url: object, secret:
 
 def _sealed(resources: Resources, connection: Connection, secret: str, owner: bytes) -> str:
     if resources.sealer is None:
-        raise Refused("this process has no secret key, so it cannot store secrets; set secret_key")
+        raise OperationRefused("this process has no secret key, so it cannot store secrets; set secret_key")
     return seal_in(connection, resources.sealer, secret, owner)

@@ -49,7 +49,7 @@ from horarium.launchers.registry import Serves, unserved
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
 from horarium.platform.database.wrapper import JoinedTransaction
-from horarium.platform.errors import Forbidden, InvalidBundle, Refused
+from horarium.platform.errors import Forbidden, InvalidBundle, OperationRefused
 from horarium.platform.wire import WriteOutcome
 
 _MAX_WARNINGS = 50
@@ -362,7 +362,9 @@ def _apply(
     steps = apply_bundle(inside, caller, bundle, prune=True, of_app=True)
     by_hand = next((step.name for step in steps if step.change is Change.KEEP), None)
     if by_hand is not None:
-        raise Refused(f"the schedule {by_hand!r} was created manually and has the name of a trigger; delete it first")
+        raise OperationRefused(
+            f"the schedule {by_hand!r} was created manually and has the name of a trigger; delete it first"
+        )
     return tuple(
         TemplateChange(
             step.name,

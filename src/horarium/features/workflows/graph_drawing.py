@@ -283,7 +283,8 @@ def drawn_workflow(
     needs = _needs(body)
     by_node = None if steps is None else {str(step.get("node_id")): step for step in steps}
     nodes = [
-        DrawnNode(name, tuple(needs[name]), *_told(name, node, by_node, unicode)) for name, node in _nodes(body).items()
+        DrawnNode(name, tuple(needs[name]), *_node_lines(name, node, by_node, unicode))
+        for name, node in _nodes(body).items()
     ]
     lines = draw_graph(nodes, width=width, unicode=unicode)
     asked = list(_conditions(body, "→" if unicode else "->"))
@@ -306,7 +307,7 @@ def _needs(body: Mapping[str, Any]) -> dict[str, list[str]]:
     return needs
 
 
-def _told(
+def _node_lines(
     name: str, node: Mapping[str, Any], steps: Mapping[str, Mapping[str, Any]] | None, unicode: bool
 ) -> tuple[str, tuple[str, ...]]:
     """Return the first line of a node and the lines under it."""

@@ -45,7 +45,7 @@ from horarium.features.workflows.rows import WorkflowRow, WorkflowSummaryRow
 from horarium.platform.caller import Caller, checked_limit
 from horarium.platform.database import Connection, limits
 from horarium.platform.database.errors import UniqueConflict
-from horarium.platform.errors import NamespaceNotFound, PreconditionFailed, WorkflowInUse, WorkflowNotFound
+from horarium.platform.errors import NamespaceNotFound, VersionMismatch, WorkflowInUse, WorkflowNotFound
 from horarium.platform.wire import Permission, WriteOutcome
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ def put(
     caller.require(Permission.WRITE)
     asked = read_document(resources, caller, document, _named(workflow_id))
     with bypass_on_record(resources, caller):
-        return _written_once(
+        return _write_with_retry(
             resources, lambda connection: put_read(resources, connection, caller, asked, if_version=if_version)
         )
 
@@ -125,7 +125,7 @@ def put_read(
     if before is not None:
         caller.require_owner(before.owner, f"the workflow {asked.workflow_id!r}")
     if if_version is not None and (before is None or before.version != if_version):
-        raise PreconditionFailed(if_version, 0 if before is None else before.version)
+        raise VersionMismatch(if_version, 0 if before is None else before.version)
     owner, version = settled_owner(caller, asked.owner, before), 1 if before is None else before.version + 1
     workflow, taken = without_credentials(replace(asked, owner=owner, version=version))
     check_references(connection, caller, workflow, before)
@@ -336,7 +336,7 @@ def _token(text: str) -> int:
     return int(text)
 
 
-def _written_once(resources: Resources, work: Callable[[Connection], T]) -> T:
+def _write_with_retry(resources: Resources, work: Callable[[Connection], T]) -> T:
     """Somebody was faster: the second time their version is seen."""
     try:
         return resources.database.write_planned(work)

@@ -48,11 +48,11 @@ def start(
     try:
         done = starts.start_run(resources, caller, action, key=key, beside=beside)
     except InvalidDefinition as wrong:
-        raise InvalidDefinition({_as_asked(path): said for path, said in wrong.errors.items()}) from None
+        raise InvalidDefinition({_body_path(path): said for path, said in wrong.errors.items()}) from None
     return StartedWorkflow(done.run_id, done.state, _outcome(done), done.version or 0)
 
 
-def _as_asked(path: str) -> str:
+def _body_path(path: str) -> str:
     """The body says beside each other what a schedule has in its action."""
     inputs = "action.input"
     return f"inputs{path.removeprefix(inputs)}" if path.startswith(inputs) else path

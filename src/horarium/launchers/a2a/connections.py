@@ -48,8 +48,8 @@ from horarium.platform.clock import Clock
 # ── cards ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-KEPT_SECONDS = 300.0
-KEPT_FAILED_SECONDS = 60.0
+CACHE_SECONDS = 300.0
+FAILED_CACHE_SECONDS = 60.0
 # All addresses of one card together: it must not eat the time that the prompt has.
 FETCH_SECONDS = 10.0
 # Cards that are kept, and what they measure together, as they came: an object in memory is some times larger.
@@ -115,13 +115,13 @@ class Cards:
         found = await self._look(key, before)
         now = self._clock.monotonic()
         if found.error is None:
-            self._shelf.put(key, _CachedCard(found.seen, found.url, now + KEPT_SECONDS, found.size))
+            self._shelf.put(key, _CachedCard(found.seen, found.url, now + CACHE_SECONDS, found.size))
             return found
         if before is not None and before.url is not None and not found.answered:
             # It has had a card and is away: where its prompts go has not changed by that.
-            self._shelf.put(key, replace(before, until=now + KEPT_FAILED_SECONDS))
+            self._shelf.put(key, replace(before, until=now + FAILED_CACHE_SECONDS))
             return replace(found, seen=before.seen)
-        self._shelf.put(key, _CachedCard(found.seen, None, now + KEPT_FAILED_SECONDS))
+        self._shelf.put(key, _CachedCard(found.seen, None, now + FAILED_CACHE_SECONDS))
         return found
 
     async def _look(self, key: _Key, before: _CachedCard | None) -> _Found:

@@ -235,7 +235,7 @@ OF_THE_REQUEST: Final = frozenset({-32600, -32602, NO_PUSH})
 _NEVER_RIGHT = OF_THE_REQUEST | {-32700, -32601, UNSUPPORTED, -32005, -32007, -32008, -32009}
 
 GATES: Final = {TaskState.INPUT_REQUIRED: AGENT_INPUT, TaskState.AUTH_REQUIRED: AGENT_AUTH}
-_MAX_SAID = 2_000
+_MAX_MESSAGE = 2_000
 
 
 def outcome_of_task(task: TaskSeen) -> Outcome | None:
@@ -296,4 +296,4 @@ def _question(task: TaskSeen) -> str:
 
 def _with(said: str, more: str) -> str:
     """Append the agent's own text, which may be long, to the meaning."""
-    return clean_text(f"{said}: {more.strip()}" if more.strip() else said, _MAX_SAID)
+    return clean_text(f"{said}: {more.strip()}" if more.strip() else said, _MAX_MESSAGE)

@@ -84,7 +84,7 @@ def outcome_of(meta: Mapping[str, Any], task_id: str) -> Outcome | StillRunning:
     state, result = meta.get("status"), meta.get("result")
     match state:
         case "SUCCESS":
-            return Finished(kept_result(result))
+            return Finished(json_result(result))
         case "FAILURE":
             return failure(type(result).__name__, str(result))
         case "REVOKED":
@@ -104,7 +104,7 @@ def failure(name: str, text: str) -> RunFailed | RunTimedOut:
     return RunTimedOut(said) if name in TIME_LIMITS else RunFailed(said, clean_text(name, 100))
 
 
-def kept_result(value: object) -> Any:
+def json_result(value: object) -> Any:
     """Convert a value to JSON; any other value is stored as its text."""
     try:
         return keep(value)

@@ -205,7 +205,7 @@ def of_field(place: str, schema: Mapping[str, Any]) -> Completer | None:
 
 def of_names(ask: Callable[[Client, str], Iterable[str]]) -> Completer:
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
-        return _fitting(_asked(ctx, lambda client: ask(client, incomplete)), incomplete)
+        return _fitting(_queried(ctx, lambda client: ask(client, incomplete)), incomplete)
 
     return complete
 
@@ -286,7 +286,7 @@ _BY_PLACE: Mapping[str, Completer] = {
 }
 
 
-def _asked(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[str]:
+def _queried(ctx: typer.Context, ask: Callable[[Client], Iterable[str]]) -> list[str]:
     """Query the server in a thread, because a DNS lookup has no timeout."""
     found: list[str] = []
 

@@ -155,10 +155,10 @@ def connect(
 
 def _of_a_server(directory: Path) -> Path:
     """Directory of the newest server: this one or the demonstration's inside it; this one where no server runs."""
-    return max((directory, directory / DEMO_DIR), key=_written_at)
+    return max((directory, directory / DEMO_DIR), key=_modified_at)
 
 
-def _written_at(directory: Path) -> float:
+def _modified_at(directory: Path) -> float:
     try:
         return (directory / SERVER_FILE).stat().st_mtime
     except (OSError, ValueError):

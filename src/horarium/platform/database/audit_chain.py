@@ -27,7 +27,7 @@ from horarium.core.audit_entries import (
     make_entry,
 )
 from horarium.instant import Instant
-from horarium.platform.database.statements import from_text, kept_text, to_text
+from horarium.platform.database.statements import from_text, storable_text, to_text
 from horarium.platform.database.tables import audit, audit_heads
 
 _MAX_TEXT = 256
@@ -138,22 +138,22 @@ def _locked_end(connection: Connection, namespace: str) -> ChainLink:
 def _storable(deed: AuditAction) -> AuditAction:
     """Truncate external input before it is stored: the hash covers the stored text."""
     detail = {
-        kept_text(name, _MAX_TEXT): kept_text(value, _MAX_TEXT) if isinstance(value, str) else value
+        storable_text(name, _MAX_TEXT): storable_text(value, _MAX_TEXT) if isinstance(value, str) else value
         for name, value in list(deed.detail.items())[:_MAX_MEMBERS]
         if value is not None
     }
     return AuditAction(
-        kept_text(deed.act, _MAX_TEXT),
-        _kept(deed.principal),
-        _kept(deed.address),
-        _kept(deed.request_id),
-        _kept(deed.source),
+        storable_text(deed.act, _MAX_TEXT),
+        _cut(deed.principal),
+        _cut(deed.address),
+        _cut(deed.request_id),
+        _cut(deed.source),
         detail,
     )
 
 
-def _kept(text: str | None) -> str | None:
-    return None if text is None else kept_text(text, _MAX_TEXT)
+def _cut(text: str | None) -> str | None:
+    return None if text is None else storable_text(text, _MAX_TEXT)
 
 
 def _row(entry: ChainEntry) -> dict[str, Any]:

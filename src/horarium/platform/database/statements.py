@@ -126,7 +126,7 @@ def _plain_or_text(value: object) -> object:
     return _plain(value) if isinstance(value, Mapping | set | frozenset) else str(value)
 
 
-def kept_text(text: str, most: int) -> str:
+def storable_text(text: str, most: int) -> str:
     """Cut a foreign text, and replace characters that a database cannot store."""
     return text[:most].replace("\x00", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()
 

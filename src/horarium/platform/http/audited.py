@@ -85,7 +85,7 @@ def detail_of(given: Mapping[str, Any]) -> dict[str, DetailValue]:
     named = {name: value for name, value in given.items() if name != "idempotency_key"}
     told: dict[str, DetailValue] = {name: value for name, value in named.items() if isinstance(value, str | int)}
     for name, value in _body(given).items():
-        known = _told(name, value)
+        known = _detail_value(name, value)
         if known is not None and known != told.get(name):  # a body may repeat what the path says
             told[f"new_{name}" if name in told else name] = known
     address = _body(given).get("url")
@@ -154,7 +154,7 @@ def _body(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((value for value in given.values() if isinstance(value, Mapping)), {})
 
 
-def _told(name: str, value: object) -> DetailValue:
+def _detail_value(name: str, value: object) -> DetailValue:
     if name in _WHOLE and isinstance(value, list | dict):
         return json.dumps(value, sort_keys=True)
     if name not in _PLAIN | _WHOLE:

@@ -144,7 +144,7 @@ _STATUS_AFTER = {
 }
 
 
-def written(outcome: platform_wire.WriteOutcome, version: int = 2) -> WriteResult:
+def write_result(outcome: platform_wire.WriteOutcome, version: int = 2) -> WriteResult:
     status = _STATUS_AFTER.get(outcome, Status.ACTIVE)
     runs = status is Status.ACTIVE
     return WriteResult(
@@ -159,11 +159,11 @@ def written(outcome: platform_wire.WriteOutcome, version: int = 2) -> WriteResul
     )
 
 
-CREATED = written(platform_wire.WriteOutcome.CREATED, version=1)
-UPDATED = written(platform_wire.WriteOutcome.UPDATED)
-PAUSED = written(platform_wire.WriteOutcome.PAUSED)
-RESUMED = written(platform_wire.WriteOutcome.RESUMED)
-DELETED = written(platform_wire.WriteOutcome.DELETED)
+CREATED = write_result(platform_wire.WriteOutcome.CREATED, version=1)
+UPDATED = write_result(platform_wire.WriteOutcome.UPDATED)
+PAUSED = write_result(platform_wire.WriteOutcome.PAUSED)
+RESUMED = write_result(platform_wire.WriteOutcome.RESUMED)
+DELETED = write_result(platform_wire.WriteOutcome.DELETED)
 TRIGGERED = Triggered(
     schedule_id="nightly-report",
     namespace="default",
@@ -238,7 +238,7 @@ HEALTH = ScheduleHealth(
     error=None,
     warnings=(),
 )
-KEPT = Calendar(
+STORED_CALENDAR = Calendar(
     name="company-holidays",
     kind=CalendarKind.SKIP_DATES,
     timezone="Europe/Istanbul",

@@ -92,7 +92,7 @@ def _signs(key: Key) -> bool:
 
 
 _FRESH_SECONDS = 600.0
-_KEPT_SECONDS = 86_400.0
+_STALE_SECONDS = 86_400.0
 _PAUSE_SECONDS = 30.0
 _ASK_SECONDS = 5.0
 _MAX_BYTES = 262_144
@@ -112,7 +112,7 @@ class Known:
     asked_at: float | None = None
 
     def good(self, now: float) -> tuple[Key, ...]:
-        return self.keys if self.read_at is not None and now - self.read_at < _KEPT_SECONDS else ()
+        return self.keys if self.read_at is not None and now - self.read_at < _STALE_SECONDS else ()
 
     def knows(self, name: str | None, now: float) -> bool:
         good = self.good(now)

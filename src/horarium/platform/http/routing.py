@@ -38,7 +38,7 @@ from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.idempotency import Remembered
 from horarium.platform.database.statements import to_text
 from horarium.platform.database.wrapper import JoinedTransaction
-from horarium.platform.errors import ApprovalRequired, KeyReused, RequestInProgress
+from horarium.platform.errors import ApprovalRequired, IdempotencyKeyReused, RequestInProgress
 from horarium.platform.http.audited import Audited, audited_by_rule
 from horarium.platform.http.audited import audited as leaving_entry
 from horarium.platform.http.limits import in_turn
@@ -56,7 +56,7 @@ IdempotencyKey = Annotated[
 ]
 KeyedEndpoint = Callable[..., Reply]
 
-_KEPT_HEADERS = ("etag",)
+_STORED_HEADERS = ("etag",)
 REPLAYED = "Idempotency-Replayed"
 COMPACT = "Idempotency-Compact"
 """The SHA-256 of the first response, where the repetition leaves out lists of it."""
@@ -197,7 +197,7 @@ def _answer_in_parts(
 
 def _remember(resources: Resources, connection: Connection, caller: Caller, asked: _RequestKey, answer: Reply) -> None:
     """Raise QuotaExceeded where the answer does not fit."""
-    kept, now = _kept(answer), resources.clock.now()
+    kept, now = _stored_response(answer), resources.clock.now()
     if not asked.deletes:
         check_stored(resources, connection, caller.namespace, len(asked.key) + len(to_text(kept)), now)
     idempotency.remember(
@@ -207,16 +207,16 @@ def _remember(resources: Resources, connection: Connection, caller: Caller, aske
 
 def _again(earlier: Remembered, asked: _RequestKey, marks: Mapping[str, Any]) -> Reply:
     if earlier.request_hash not in (asked.of, *asked.others):
-        raise KeyReused("This Idempotency-Key was used for a different request. Use a new key.")
+        raise IdempotencyKeyReused("This Idempotency-Key was used for a different request. Use a new key.")
     kept = earlier.answer
     body = {**kept["body"], **marks} if marks else kept["body"]
     compact = {COMPACT: kept["sha256"]} if "sha256" in kept else {}
     return Reply(body, earlier.status, headers={**kept["headers"], REPLAYED: "true", **compact})
 
 
-def _kept(answer: Reply) -> dict[str, Any]:
+def _stored_response(answer: Reply) -> dict[str, Any]:
     """Store a large response without its lists, the longest first, and with the hash of the whole."""
-    headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
+    headers = {name: answer.headers[name] for name in _STORED_HEADERS if name in answer.headers}
     whole = bytes(answer.body)
     body = json.loads(whole)
     if len(whole) <= MOST_STORED_BYTES or not isinstance(body, dict):

@@ -119,7 +119,7 @@ class DecisionLog:
             self._unsaid[outcome_of(decision)] += 1
             return
         self._lines += 1
-        self._logger.info(outcome_of(decision), **_told(namespace, schedule_id, decision, now))
+        self._logger.info(outcome_of(decision), **_decision_fields(namespace, schedule_id, decision, now))
 
     def flush(self) -> None:
         """Say what has not been said; at the end of a second and when the service stops."""
@@ -134,7 +134,7 @@ class DecisionLog:
             self._second, self._lines = second, 0
 
 
-def _told(namespace: str, schedule_id: str, decision: Decision, now: Instant) -> dict[str, Any]:
+def _decision_fields(namespace: str, schedule_id: str, decision: Decision, now: Instant) -> dict[str, Any]:
     told: dict[str, Any] = {"namespace": namespace, "schedule_id": schedule_id}
     match decision:
         case Fire() | Hold():

@@ -17,21 +17,22 @@ _HEAD = "the head of an audit chain only moves forward"
 _BACKWARDS = (
     "NEW.namespace <> OLD.namespace OR NEW.sequence < OLD.sequence OR NEW.trimmed_sequence < OLD.trimmed_sequence"
 )
-_KEPT = (
+_NOT_TRIMMED = (
     "NOT EXISTS (SELECT 1 FROM audit_heads "
     "WHERE audit_heads.namespace = OLD.namespace AND audit_heads.trimmed_sequence >= OLD.sequence)"
 )
 
 _AUDIT_SQLITE = (
     f"CREATE TRIGGER audit_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, '{_CHANGED}'); END",
-    f"CREATE TRIGGER audit_deleted BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, '{_DELETED}') WHERE {_KEPT}; END",
+    "CREATE TRIGGER audit_deleted BEFORE DELETE ON audit BEGIN "
+    f"SELECT RAISE(ABORT, '{_DELETED}') WHERE {_NOT_TRIMMED}; END",
     "CREATE TRIGGER audit_head_moved BEFORE UPDATE ON audit_heads "
     f"WHEN {_BACKWARDS} BEGIN SELECT RAISE(ABORT, '{_HEAD}'); END",
     f"CREATE TRIGGER audit_head_deleted BEFORE DELETE ON audit_heads BEGIN SELECT RAISE(ABORT, '{_HEAD}'); END",
 )
 _AUDIT_POSTGRES = (
     "CREATE FUNCTION horarium_keep_audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
-    f"IF TG_OP = 'DELETE' THEN IF {_KEPT} THEN RAISE EXCEPTION '{_DELETED}'; END IF; RETURN OLD; END IF; "
+    f"IF TG_OP = 'DELETE' THEN IF {_NOT_TRIMMED} THEN RAISE EXCEPTION '{_DELETED}'; END IF; RETURN OLD; END IF; "
     f"RAISE EXCEPTION '{_CHANGED}'; END $$",
     "CREATE FUNCTION horarium_keep_audit_head() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
     f"IF TG_OP <> 'UPDATE' THEN RAISE EXCEPTION '{_HEAD}'; END IF; "
