@@ -138,7 +138,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "A forecast calls the outcome of a condition likely",
         "decision/certainty", "Uncertainty._of_guard",
-        "return Level.UNKNOWN, _CONDITION", "return Level.LIKELY, _CONDITION",
+        "return CertaintyLevel.UNKNOWN, _CONDITION", "return CertaintyLevel.LIKELY, _CONDITION",
         ("unit/decision/test_evaluator.py", "unit/decision/test_agenda.py")),
     Mutant(
         "A backfill includes the occurrence at its end",
@@ -159,7 +159,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "The loss of an old lease ends the attempt of the next holder",
         "life/react", "react",
-        "return lost(run, epoch, now) or _without_holder(", "return _without_holder(",
+        "return lost_lease(run, epoch, now) or _without_holder(", "return _without_holder(",
         ("unit/life/test_react.py",)),
     Mutant(
         "Report tokens of the previous key are rejected",
@@ -291,7 +291,7 @@ MUTANTS: Final[tuple[Mutant, ...]] = (
     Mutant(
         "An administrative request leaves no audit entry",
         "api/audited", "audited",
-        "audit.append(connection, chain, [told], now=resources.clock.now())", "pass",
+        "audit_chain.append(connection, chain, [told], now=resources.clock.now())", "pass",
         ("api/test_audit.py",), "every_act"),
     Mutant(
         "A JWT may be valid for any time",

@@ -11,7 +11,7 @@ import pytest
 
 from horarium.features.forecast import agenda_lanes
 from horarium.features.forecast import lane_rows as stored_lanes
-from horarium.features.forecast.agenda import EVERYTHING, Agenda
+from horarium.features.forecast.agenda import EVERYTHING, AgendaResult
 from horarium.features.tenants import service as tenant_service
 from horarium.instant import HOUR
 from horarium.platform.caller import Caller
@@ -174,7 +174,7 @@ def test_a_page_ends_where_its_lanes_have_too_many_rows(http: httpx.Client, hora
     add(http, "rare", "0 * * * *")
     start, end = horarium.now, horarium.now + 80 * HOUR
 
-    def page(token: str | None) -> Agenda:
+    def page(token: str | None) -> AgendaResult:
         return agenda_lanes.look(
             horarium.resources, horarium.caller, start=start, end=end, limit=5_000, bucket_seconds=3_600,
             wanted=EVERYTHING, next_page_token=token,

@@ -395,6 +395,6 @@ def test_pages_that_are_kept_are_bounded(horarium: TestService, monkeypatch: pyt
     monkeypatch.setattr(streams, "_KEPT_PAGES", 3)
     pages = streams._Pages()
     for number in range(10):
-        pages._keep(("default", str(number)), streams.Page((b"x" * number,), START, 0.0))
+        pages._keep(("default", str(number)), streams.StreamPage((b"x" * number,), START, 0.0))
     assert len(pages._kept) == 3
     assert pages._bytes == 7 + 8 + 9

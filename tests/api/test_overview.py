@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.states import Status
 from horarium.features.cluster import service as cluster_service
 from horarium.features.cluster.model import Overview, ScheduleCounts

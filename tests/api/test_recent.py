@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from horarium.core.decision.record import MOST_RECENT
+from horarium.core.decision.statuses import MOST_RECENT
 from horarium.core.lifecycle.outcome import Refused
 from horarium.features.forecast import lane_rows
 from horarium.testing import TestService

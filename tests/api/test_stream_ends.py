@@ -13,7 +13,7 @@ from api.streams import Listener
 from horarium.features.history import routes as history_routes
 from horarium.features.history import streams
 from horarium.features.history.entry_rows import START, FeedCursor
-from horarium.features.history.streams import Page
+from horarium.features.history.streams import StreamPage
 from horarium.features.resources import Resources
 from horarium.instant import SECOND
 from horarium.platform.caller import Caller
@@ -49,7 +49,7 @@ def keep_busy(horarium: TestService, monkeypatch: pytest.MonkeyPatch) -> None:
     assert horarium.http(namespace="tenant").post("/api/schedules", json=body).status_code == 201
     read = streams._read
 
-    def again(resources: Resources, caller: Caller, _cursor: FeedCursor, now: float) -> Page:
+    def again(resources: Resources, caller: Caller, _cursor: FeedCursor, now: float) -> StreamPage:
         return replace(read(resources, caller, START, now), cursor=START)
 
     monkeypatch.setattr(streams, "_read", again)

@@ -115,7 +115,8 @@ def test_a_command_that_asks_a_server_imports_nothing_of_the_server() -> None:
     unwanted = [
         *("sqlalchemy", "alembic", "psycopg", "fastapi", "starlette", "uvicorn", "holidays", "icalendar", "yaml"),
         *("pydantic_settings", "prometheus_client", "structlog"),
-        *("horarium.platform.database", "horarium.operations", "horarium.engine", "horarium.api", "horarium.serve"),
+        *("horarium.platform.database", "horarium.platform.http", "horarium.engine", "horarium.serve"),
+        *("horarium.features.resources", "horarium.features.schedules.service", "horarium.features.schedules.routes"),
         *("horarium.core.document.places", "horarium.core.recurrence.spec", "horarium.core.decision.guards"),
     ]
     server = ThreadingHTTPServer(("127.0.0.1", 0), _OneSchedule)

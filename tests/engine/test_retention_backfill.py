@@ -14,7 +14,7 @@ from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.features.cluster.verification import verify
 from horarium.features.runs.retention_rows import set_checkpoint
 from horarium.features.schedules import lifecycle
-from horarium.features.schedules.backfills import Backfilled, Filled, backfill
+from horarium.features.schedules.backfills import BackfillOccurrence, BackfillResult, backfill
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
@@ -37,7 +37,7 @@ def forget(office: Office, options: RetentionOptions) -> None:
         pass
 
 
-def fill(office: Office, start: Instant, minutes: int, **options: Any) -> Backfilled:
+def fill(office: Office, start: Instant, minutes: int, **options: Any) -> BackfillResult:
     return backfill(office.resources, ADMIN, "nightly", start=start, end=start + minutes * MINUTE, **options)
 
 
@@ -47,11 +47,11 @@ def finish_all(office: Office) -> None:
             office.end(run)
 
 
-def reasons(done: Backfilled) -> list[str]:
+def reasons(done: BackfillResult) -> list[str]:
     return ["started" if row.reason is None else row.reason.value for row in done.rows]
 
 
-def has_no_run(office: Office, row: Filled) -> bool:
+def has_no_run(office: Office, row: BackfillOccurrence) -> bool:
     return all(run.nominal != row.nominal for run in office.runs())
 
 

@@ -13,9 +13,9 @@ from horarium.core.document.json_values import OUTGOING
 from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
     CancelRequested,
-    DeadlinePassed,
     NotJson,
     WorkEnded,
+    WorkTimedOut,
     clean_text,
     encode,
     keep,
@@ -161,9 +161,9 @@ async def _fails() -> None:
 
 def test_what_comes_first_is_the_end() -> None:
     assert within(_quick, 5) == WorkEnded(7)
-    assert within(_long, 0.05) == DeadlinePassed()
+    assert within(_long, 0.05) == WorkTimedOut()
     assert within(_long, 5, cancel_after=0.05) == CancelRequested()
-    assert within(_stubborn, 0.05) == DeadlinePassed(abandoned=True)
+    assert within(_stubborn, 0.05) == WorkTimedOut(abandoned=True)
     assert within(_stubborn, 5, cancel_after=0.05) == CancelRequested(abandoned=True)
 
 
@@ -191,7 +191,7 @@ def test_work_elsewhere_is_told_to_stop_and_not_cancelled(how: str) -> None:
         return [end, answer.result()]
 
     end, answer = asyncio.run(run())
-    expected = {"deadline": DeadlinePassed(), "cancel": CancelRequested()}
+    expected = {"deadline": WorkTimedOut(), "cancel": CancelRequested()}
     assert isinstance(end, asyncio.CancelledError) if how == "shutdown" else end == expected[how]
     assert answer == 7
 
@@ -218,4 +218,4 @@ def test_without_an_event_nobody_can_ask_it_to_stop() -> None:
     async def run() -> Any:
         return await run_within(_long(), seconds=0.05, cancelled=None, grace_seconds=0.1)
 
-    assert asyncio.run(run()) == DeadlinePassed()
+    assert asyncio.run(run()) == WorkTimedOut()

@@ -19,7 +19,7 @@ from horarium.features.runs.rows import RunFilter
 from horarium.features.schedules import backfills as module
 from horarium.features.schedules import lists
 from horarium.features.schedules import service as schedule_service
-from horarium.features.schedules.backfills import Backfilled, backfill
+from horarium.features.schedules.backfills import BackfillResult, backfill
 from horarium.instant import DAY, HOUR, MINUTE
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs
@@ -27,7 +27,7 @@ from horarium.platform.errors import ScheduleNotFound
 from horarium.platform.wire import FillOutcome
 
 
-def _fill(office: Office, minutes: int = 5, **options: Any) -> Backfilled:
+def _fill(office: Office, minutes: int = 5, **options: Any) -> BackfillResult:
     return backfill(office.resources, ADMIN, "nightly", start=NOON - minutes * MINUTE, end=NOON, **options)
 
 

@@ -14,16 +14,16 @@ from horarium.features.cluster.verification import verify
 from horarium.features.runs import service as run_service
 from horarium.features.runs.rows import RunRow
 from horarium.features.schedules import lifecycle, lists, triggers
-from horarium.features.schedules.backfills import Backfilled, backfill
+from horarium.features.schedules.backfills import BackfillResult, backfill
 from horarium.instant import DAY, MINUTE, to_rfc3339
 from horarium.platform.ids import id_text
 
 
-def _fill(office: Office, minutes: int = 3, **options: Any) -> Backfilled:
+def _fill(office: Office, minutes: int = 3, **options: Any) -> BackfillResult:
     return backfill(office.resources, ADMIN, "nightly", start=NOON - minutes * MINUTE, end=NOON, **options)
 
 
-def _outcomes(done: Backfilled) -> list[str]:
+def _outcomes(done: BackfillResult) -> list[str]:
     return [row.outcome.value if row.reason is None else row.reason.value for row in done.rows]
 
 

@@ -28,7 +28,7 @@ FEAST = {"name": "feasts", "kind": "skip_dates", "dates": ["2026-03-15"], "cover
 def test_the_list_has_ones_own_and_the_built_in_ones(office: Office) -> None:
     calendar_service.create(office.resources, ADMIN, FEAST)
     page = calendar_service.list_calendars(office.resources, VIEWER)
-    listed = [kept for kept in page.calendars if isinstance(kept, calendar_service.Kept)]
+    listed = [kept for kept in page.calendars if isinstance(kept, calendar_service.StoredCalendar)]
     assert [kept.calendar.name for kept in listed] == ["feasts", *BUILT_IN, "weekends", "weekdays"]
     assert [kept.calendar.read_only for kept in listed] == [False, *[True] * (len(BUILT_IN) + 2)]
     assert listed[0].warning is not None  # its data ends in April

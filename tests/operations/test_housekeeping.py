@@ -10,7 +10,7 @@ from math import inf
 import pytest
 from operations.desks import ADMIN, ALICE, NOON, VIEWER, Office, document
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.states import Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import health

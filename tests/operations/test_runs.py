@@ -13,7 +13,7 @@ from horarium.errors import InvalidDefinition, InvalidTransition
 from horarium.features.runs import events as runs_events
 from horarium.features.runs import reports as runs_reports
 from horarium.features.runs import service as run_service
-from horarium.features.runs.events import RunEvent
+from horarium.features.runs.events import RunEventEntry
 from horarium.features.runs.reports import parse_report
 from horarium.features.runs.rows import RunRow
 from horarium.features.runs.starts import start_run
@@ -60,7 +60,7 @@ def _claim(office: Office) -> dict[str, Any]:
     return {"lease_epoch": claimed.lease_epoch}
 
 
-def told(*asked: Any, **options: Any) -> tuple[RunEvent, ...]:
+def told(*asked: Any, **options: Any) -> tuple[RunEventEntry, ...]:
     return runs_events.events(*asked, **options).events
 
 

@@ -18,7 +18,7 @@ from horarium.errors import InvalidDefinition
 from horarium.features.approvals import service as approval_service
 from horarium.features.approvals import standing
 from horarium.features.approvals.model import StandingBody
-from horarium.features.approvals.service import Asked, Said, decide
+from horarium.features.approvals.service import ApprovalView, VoteRequest, decide
 from horarium.features.cluster.verification import verify
 from horarium.features.forecast import service as forecast_service
 from horarium.features.runs import service as run_service
@@ -149,7 +149,7 @@ def test_a_rerun_is_rendered_anew_for_the_same_occurrence(office: Office) -> Non
     assert told(office, again)[0] == f"2026-03-15T12:01:00Z {id_text(again.run_id)} 1"
 
 
-def asked(office: Office) -> list[Asked]:
+def asked(office: Office) -> list[ApprovalView]:
     """Oldest first."""
     return list(approval_service.list_approvals(office.resources, ADMIN).approvals)
 
@@ -170,7 +170,7 @@ def test_a_modified_input_is_not_rendered_again(office: Office) -> None:
     office.create_for("writer", **prompt("{{ inputs.n }}", action=action, approval_policy=ASKS))
     office.tick(60)
     [question] = asked(office)
-    said = Said(Decision.MODIFY, None, {"n": "{{ run_id }}"}, question.row.input_hash)
+    said = VoteRequest(Decision.MODIFY, None, {"n": "{{ run_id }}"}, question.row.input_hash)
     decide(office.resources, ADMIN, id_text(question.row.approval_id), said)
     [run] = office.runs()
     assert told(office, run) == ("2026-03-15T12:01:00Z", {"n": "{{ run_id }}"})
@@ -184,7 +184,7 @@ def test_a_damaged_text_fails_the_hash_and_a_lost_one_is_never_sent_unrendered(o
     office.create_for("writer", **prompt("{{ nominal }}", approval_policy=ASKS))
     office.tick(60)
     [question] = asked(office)
-    decide(office.resources, ADMIN, id_text(question.row.approval_id), Said(Decision.APPROVE))
+    decide(office.resources, ADMIN, id_text(question.row.approval_id), VoteRequest(Decision.APPROVE))
     assert list(verify(office.resources, ADMIN)) == []
     swap(office, lambda text: text.replace("2026", "2027"))
     assert [getattr(each, "what", None) for each in verify(office.resources, ADMIN)] == [Unsound.UNAPPROVED]

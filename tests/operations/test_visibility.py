@@ -15,7 +15,7 @@ from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.filters import (
     MAX_QUERY_LENGTH,
     TEXT_FIELDS,
-    Clause,
+    FilterClause,
     ForeignPageToken,
     InvalidQuery,
     ListRefused,
@@ -39,16 +39,16 @@ FILTERS = fingerprint({"status": "active", "query": None})
 @pytest.mark.parametrize(
     ("text", "clauses"),
     [
-        ('Status = "active"', [Clause("Status", "active")]),
-        ("  WorkflowType='report'  ", [Clause("WorkflowType", "report")]),
-        (r"Note = 'it\'s \\ fine'", [Clause("Note", "it's \\ fine")]),
-        (r'Note = "a \"quote\" \u00fc"', [Clause("Note", 'a "quote" ü')]),
-        ("tenant = 42 and  live = TRUE", [Clause("tenant", 42), Clause("live", True)]),
-        ("a = -1.5 AND b = false And c = 0", [Clause("a", -1.5), Clause("b", False), Clause("c", 0)]),
-        ("team.name-x = 'OR NOT IN >= LIKE'", [Clause("team.name-x", "OR NOT IN >= LIKE")]),
+        ('Status = "active"', [FilterClause("Status", "active")]),
+        ("  WorkflowType='report'  ", [FilterClause("WorkflowType", "report")]),
+        (r"Note = 'it\'s \\ fine'", [FilterClause("Note", "it's \\ fine")]),
+        (r'Note = "a \"quote\" \u00fc"', [FilterClause("Note", 'a "quote" ü')]),
+        ("tenant = 42 and  live = TRUE", [FilterClause("tenant", 42), FilterClause("live", True)]),
+        ("a = -1.5 AND b = false And c = 0", [FilterClause("a", -1.5), FilterClause("b", False), FilterClause("c", 0)]),
+        ("team.name-x = 'OR NOT IN >= LIKE'", [FilterClause("team.name-x", "OR NOT IN >= LIKE")]),
     ],
 )
-def test_clauses_are_read(text: str, clauses: list[Clause]) -> None:
+def test_clauses_are_read(text: str, clauses: list[FilterClause]) -> None:
     assert list(parse_query(text)) == clauses
     assert [type(each.value) for each in parse_query(text)] == [type(each.value) for each in clauses]
 

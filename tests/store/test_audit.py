@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.audit_entries import BEGINNING, AuditAction, ChainLink
-from horarium.features.audit.service import Checked, check
+from horarium.features.audit.service import ChainCheck, check
 from horarium.features.schedules.due_rows import Plannings
 from horarium.features.tenants import removal_rows
 from horarium.features.tenants import rows as tenant_rows
@@ -29,7 +29,7 @@ def write(database: Database, count: int, namespace: str = "default", now: int =
     database.write(lambda connection: audit_chain.append(connection, namespace, deeds, now=now))
 
 
-def verdict(database: Database, namespace: str = "default", kept: ChainLink | None = None) -> Checked:
+def verdict(database: Database, namespace: str = "default", kept: ChainLink | None = None) -> ChainCheck:
     (found,) = check(database, namespace=namespace, kept=kept)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horarium.celery.sender import Halve, Processed, ReportSender, RetryLater, Verdict, judge, pause_seconds
+from horarium.celery.sender import Halve, Processed, ReportSender, SendLater, Verdict, judge, pause_seconds
 from horarium.celery.spool import Spool
 from horarium.celery.spool_file import Destination, line_of
 from horarium.core.document.states import RunState
@@ -45,23 +45,23 @@ VERDICTS: list[tuple[str, int, Any, bool, Verdict]] = [
     ("one refused", 3, [outcome(), outcome(404), outcome()], False, Processed(3, ((1, WHY),))),
     ("one to be sent again", 3, [outcome(), outcome(503), outcome()], False, Processed(1)),
     ("refused before it", 3, [outcome(422), outcome(500), outcome()], False, Processed(1, ((0, WHY),))),
-    ("the first to be sent again", 2, [outcome(429), outcome()], False, RetryLater(WHY)),
-    ("too few outcomes", 2, [outcome()], False, RetryLater("received 1 outcomes for 2 reports")),
+    ("the first to be sent again", 2, [outcome(429), outcome()], False, SendLater(WHY)),
+    ("too few outcomes", 2, [outcome()], False, SendLater("received 1 outcomes for 2 reports")),
     ("unreadable", 4, said(400), False, Halve()),
     ("too large", 2, said(413), True, Halve()),
     ("unreadable alone", 1, said(422), True, Processed(1, ((0, "no"),))),
     ("nobody's tokens", 5, OURS, False, Halve()),
     ("nobody's token", 1, OURS, False, Processed(1, ((0, "no"),))),
-    ("our token is not good", 1, OURS, True, RetryLater("no")),
-    ("somebody else's 401", 1, said(401), False, RetryLater("no")),
-    ("forbidden", 1, said(403), True, RetryLater("no")),
-    ("no such route", 1, said(404), False, RetryLater("no")),
-    ("nobody knows", 1, said(409), False, RetryLater("no")),
-    ("its own defect", 1, said(500), False, RetryLater("no")),
-    ("a page", 1, UnexpectedAnswer("no", status=200), False, RetryLater("no")),
-    ("nobody there", 1, ServerUnavailable("no"), False, RetryLater("no")),
-    ("too often", 1, limited(7), False, RetryLater("slowly", 7)),
-    ("too often for a year", 1, limited(31_536_000), False, RetryLater("slowly", 300)),
+    ("our token is not good", 1, OURS, True, SendLater("no")),
+    ("somebody else's 401", 1, said(401), False, SendLater("no")),
+    ("forbidden", 1, said(403), True, SendLater("no")),
+    ("no such route", 1, said(404), False, SendLater("no")),
+    ("nobody knows", 1, said(409), False, SendLater("no")),
+    ("its own defect", 1, said(500), False, SendLater("no")),
+    ("a page", 1, UnexpectedAnswer("no", status=200), False, SendLater("no")),
+    ("nobody there", 1, ServerUnavailable("no"), False, SendLater("no")),
+    ("too often", 1, limited(7), False, SendLater("slowly", 7)),
+    ("too often for a year", 1, limited(31_536_000), False, SendLater("slowly", 300)),
 ]
 
 

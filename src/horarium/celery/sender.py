@@ -52,12 +52,12 @@ class Halve:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryLater:
+class SendLater:
     why: str
     least_seconds: float = 0.0
 
 
-Verdict: TypeAlias = Processed | Halve | RetryLater
+Verdict: TypeAlias = Processed | Halve | SendLater
 
 
 def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_token: bool) -> Verdict:
@@ -65,26 +65,26 @@ def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_t
     if not isinstance(answer, ClientError):
         return _of_each(sent, answer)
     if isinstance(answer, RateLimited | ServerUnavailable):
-        return RetryLater(answer.message, min(answer.retry_after or 0.0, _LONGEST_WISH_SECONDS))
+        return SendLater(answer.message, min(answer.retry_after or 0.0, _LONGEST_WISH_SECONDS))
     alone = answer.status in _UNREADABLE or (
         answer.status == 401 and answer.body.get("reason") == "unauthorized" and not with_token
     )
     if not alone:
-        return RetryLater(answer.message)
+        return SendLater(answer.message)
     return Halve() if sent > 1 else Processed(1, ((0, answer.message),))
 
 
 def _of_each(sent: int, outcomes: Sequence[RunReportOutcome]) -> Verdict:
     """They are delivered in order: what comes after one that must be sent again is sent again, too."""
     if len(outcomes) != sent:
-        return RetryLater(f"received {len(outcomes)} outcomes for {sent} reports")
+        return SendLater(f"received {len(outcomes)} outcomes for {sent} reports")
     refused = []
     for place, each in enumerate(outcomes):
         if each.status in _REFUSED and each.status != 429:
             refused.append((place, f"{each.reason}: {each.message}"))
         elif each.status not in _TAKEN:
             why = f"{each.reason}: {each.message}"
-            return Processed(place, tuple(refused)) if place else RetryLater(why)
+            return Processed(place, tuple(refused)) if place else SendLater(why)
     return Processed(sent, tuple(refused))
 
 
@@ -194,7 +194,7 @@ class ReportSender:
             case Halve():
                 line.most = max(1, len(documents) // 2)
                 return True
-            case RetryLater(why, least_seconds):
+            case SendLater(why, least_seconds):
                 self._failed(file, line, why, least_seconds)
                 return False
 

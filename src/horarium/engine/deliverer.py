@@ -20,7 +20,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeVar
 import structlog
 from structlog.typing import FilteringBoundLogger
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.json_values import unreadable_of
 from horarium.core.document.states import FEED_KINDS, NoticeType, RunState
 from horarium.engine.loop import EngineThreads

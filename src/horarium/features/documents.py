@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[V]):
+class StoredDocument(Generic[V]):
     """`outcome` is what a write has done."""
 
     value: V
@@ -38,15 +38,15 @@ class Kept(Generic[V]):
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPage(Generic[V]):
+class DocumentPage(Generic[V]):
     """`next_page_token` is the name of the last one; None = there are no more."""
 
-    found: tuple[Kept[V] | UnreadableEntry, ...]
+    found: tuple[StoredDocument[V] | UnreadableEntry, ...]
     next_page_token: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Generic[V]):
+class CheckedColumns(Generic[V]):
     """Result of a check: columns to write in addition to the document, and whether they changed."""
 
     columns: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Written(Generic[V]):
     warnings: tuple[str, ...] = ()
 
 
-Check = Callable[[Resources, Connection, Caller, V], Written[V]]
+Check = Callable[[Resources, Connection, Caller, V], CheckedColumns[V]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,39 +75,39 @@ class DocumentKind(Generic[V]):
         name: str = self.shape.document(value)[self.shape.id_name]
         return name
 
-    def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> Kept[V]:
+    def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> StoredDocument[V]:
         """Read a stored document. Raises CannotRead."""
         try:
             value = self.shape.parse(row.document)
         except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
             raise CannotRead(self.rows.table.name.removesuffix("s"), row.name, f"document: {wrong}"[:200]) from wrong
-        return Kept(value, row.version, row.created_at, row.updated_at, row.bundle, outcome)
+        return StoredDocument(value, row.version, row.created_at, row.updated_at, row.bundle, outcome)
 
     def list_page(
         self, resources: Resources, caller: Caller, page_size: int | None, next_page_token: str | None
-    ) -> KeptPage[V]:
+    ) -> DocumentPage[V]:
         """List by name. A document that cannot be read says so in its place."""
         caller.require(Permission.READ)
         limit = checked_limit(page_size)
         after = None if next_page_token is None else _token(next_page_token)
 
-        def look(connection: Connection) -> KeptPage[V]:
+        def look(connection: Connection) -> DocumentPage[V]:
             require_namespace(connection, caller.namespace)
             rows, more = self.rows.list_page(connection, caller.namespace, after=after, limit=limit)
-            return KeptPage(tuple(map(self._readable, rows)), rows[-1].name if more and rows else None)
+            return DocumentPage(tuple(map(self._readable, rows)), rows[-1].name if more and rows else None)
 
         return resources.database.read(look)
 
-    def _readable(self, row: NamedDocument) -> Kept[V] | UnreadableEntry:
+    def _readable(self, row: NamedDocument) -> StoredDocument[V] | UnreadableEntry:
         try:
             return self.kept(row)
         except CannotRead as wrong:
             return UnreadableEntry(row.name, wrong.detail)
 
-    def get(self, resources: Resources, caller: Caller, name: str) -> Kept[V]:
+    def get(self, resources: Resources, caller: Caller, name: str) -> StoredDocument[V]:
         caller.require(Permission.READ)
 
-        def look(connection: Connection) -> Kept[V]:
+        def look(connection: Connection) -> StoredDocument[V]:
             require_namespace(connection, caller.namespace)
             return self.kept(self.find(connection, caller, name))
 
@@ -120,12 +120,14 @@ class DocumentKind(Generic[V]):
             raise self.not_found(name)
         return row
 
-    def create(self, resources: Resources, caller: Caller, document: object, check: Check[V] | None = None) -> Kept[V]:
+    def create(
+        self, resources: Resources, caller: Caller, document: object, check: Check[V] | None = None
+    ) -> StoredDocument[V]:
         """`check` in the place of the usual one."""
         caller.require(Permission.WRITE)
         value, asked = self.read(document), check or self.check
 
-        def work(connection: Connection) -> Kept[V]:
+        def work(connection: Connection) -> StoredDocument[V]:
             hold_namespace(connection, caller.namespace)
             return self._insert(resources, connection, caller, value, asked(resources, connection, caller, value))
 
@@ -143,13 +145,13 @@ class DocumentKind(Generic[V]):
         check: Check[V] | None = None,
         *,
         if_version: int | None = None,
-    ) -> Kept[V]:
+    ) -> StoredDocument[V]:
         """The whole document; the name in the path is its name. An equal one changes nothing."""
         caller.require(Permission.WRITE)
         value, asked = self.read({self.shape.id_name: name, **document}), check or self.check
         self._require_name(value, name)
 
-        def work(connection: Connection) -> Kept[V]:
+        def work(connection: Connection) -> StoredDocument[V]:
             hold_namespace(connection, caller.namespace)
             row = self.rows.find(connection, caller.namespace, name, lock=True)
             if row is None and if_version is not None:
@@ -174,12 +176,12 @@ class DocumentKind(Generic[V]):
         check: Check[V] | None = None,
         *,
         if_version: int | None = None,
-    ) -> Kept[V]:
+    ) -> StoredDocument[V]:
         """Merge changes into a stored document (RFC 7396): null sets a field back, the others stay."""
         caller.require(Permission.WRITE)
         asked = check or self.check
 
-        def work(connection: Connection) -> Kept[V]:
+        def work(connection: Connection) -> StoredDocument[V]:
             hold_namespace(connection, caller.namespace)
             row = self.find(connection, caller, name, lock=True)
             _require_version(row, if_version)
@@ -195,14 +197,14 @@ class DocumentKind(Generic[V]):
             raise InvalidDefinition({self.shape.id_name: [f"cannot be changed; the current value is {name}"]})
 
     def _insert(
-        self, resources: Resources, connection: Connection, caller: Caller, value: V, written: Written[V]
-    ) -> Kept[V]:
+        self, resources: Resources, connection: Connection, caller: Caller, value: V, written: CheckedColumns[V]
+    ) -> StoredDocument[V]:
         now, document = resources.clock.now(), self.shape.document(value)
         name = self.name_of(value)
         check_rows(connection, limits.limit_of_table(self.rows.table), caller.namespace)
         self.rows.insert(connection, caller.namespace, name, document, now=now, **written.columns)
         check_bytes(resources, connection, caller.namespace, document, now)
-        return Kept(value, 1, now, now, None, WriteOutcome.CREATED, written.warnings)
+        return StoredDocument(value, 1, now, now, None, WriteOutcome.CREATED, written.warnings)
 
     def _replace(
         self,
@@ -211,8 +213,8 @@ class DocumentKind(Generic[V]):
         caller: Caller,
         row: NamedDocument,
         value: V,
-        written: Written[V],
-    ) -> Kept[V]:
+        written: CheckedColumns[V],
+    ) -> StoredDocument[V]:
         now, document, before = resources.clock.now(), self.shape.document(value), row.document
         if document == before and not written.changed:
             return replace(self.kept(row), warnings=written.warnings)
@@ -221,7 +223,7 @@ class DocumentKind(Generic[V]):
             connection, caller.namespace, row.name, document, expected_version=row.version, now=now, **kept_columns
         )
         check_bytes(resources, connection, caller.namespace, document, now, before=before)
-        return Kept(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED, written.warnings)
+        return StoredDocument(value, version, row.created_at, now, row.bundle, WriteOutcome.UPDATED, written.warnings)
 
 
 def _read(parse: Callable[[object], V], document: object) -> V:

@@ -211,7 +211,7 @@ class AsksAgents(Protocol):
         """As it is now; never raises because of the agent."""
 
 
-class KeptSecret(Protocol):
+class SecretFile(Protocol):
     """A secret that lies in a file of this machine."""
 
     def secret(self) -> str | None: ...
@@ -241,7 +241,7 @@ class Resources:
     elsewhere: LiveServices = field(default_factory=LiveServices)
     signals: Signals | None = None
     """Who says what signals are; None = every signal is null."""
-    admin_file: KeptSecret | None = None
+    admin_file: SecretFile | None = None
     """Where the first admin token lies; None = the operator has fixed another."""
     quotas: QuotaBook = field(default_factory=QuotaBook)
     damages: Damages = field(default_factory=Damages)

@@ -45,8 +45,8 @@ from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
     CancelRequested,
     Cleared,
-    DeadlinePassed,
     WorkEnded,
+    WorkTimedOut,
     clean_text,
     preflight,
     read,
@@ -169,7 +169,7 @@ class CommandLauncher(Launcher):
         match end:
             case WorkEnded(outcome):
                 return outcome
-            case DeadlinePassed():
+            case WorkTimedOut():
                 return RunTimedOut(f"the command {name} did not end within {seconds:g} s and was killed")
             case CancelRequested():
                 return RunCancelled(f"the command {name} was cancelled and killed")

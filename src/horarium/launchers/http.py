@@ -56,9 +56,9 @@ from horarium.launchers.payload import (
     MAX_RESULT_BYTES,
     CancelRequested,
     Cleared,
-    DeadlinePassed,
     NotJson,
     WorkEnded,
+    WorkTimedOut,
     clean_text,
     preflight,
     read,
@@ -216,7 +216,7 @@ class HttpLauncher(Launcher):
         match end:
             case WorkEnded(outcome):
                 return outcome
-            case DeadlinePassed():
+            case WorkTimedOut():
                 late = "no response before the deadline"
                 return RunTimedOut(late) if exchange.sent else Unreachable(late)
             case CancelRequested():

@@ -185,7 +185,7 @@ class WorkEnded(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlinePassed:
+class WorkTimedOut:
     """`abandoned`: the work did not stop within the grace and goes on unseen."""
 
     abandoned: bool = False
@@ -196,7 +196,7 @@ class CancelRequested:
     abandoned: bool = False
 
 
-End: TypeAlias = WorkEnded[T] | DeadlinePassed | CancelRequested
+End: TypeAlias = WorkEnded[T] | WorkTimedOut | CancelRequested
 
 
 async def run_within(
@@ -228,7 +228,7 @@ async def run_within(
         return WorkEnded(task.result())
     asked = cancelled is not None and cancelled.is_set()
     abandoned = not await _stopped(task, stop, grace_seconds)
-    return CancelRequested(abandoned) if asked else DeadlinePassed(abandoned)
+    return CancelRequested(abandoned) if asked else WorkTimedOut(abandoned)
 
 
 async def _first_of(task: asyncio.Future[Any], seconds: float, cancelled: asyncio.Event | None) -> None:

@@ -36,8 +36,8 @@ from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.payload import (
     CancelRequested,
     Cleared,
-    DeadlinePassed,
     WorkEnded,
+    WorkTimedOut,
     clean_text,
     preflight,
     run_within,
@@ -151,7 +151,7 @@ class PythonLauncher(Launcher):
         match end:
             case WorkEnded(called):
                 return _outcome(called)
-            case DeadlinePassed(abandoned):
+            case WorkTimedOut(abandoned):
                 return RunTimedOut(f"the task {task.name} did not end before the deadline{_left(abandoned)}")
             case CancelRequested(abandoned):
                 return RunCancelled(f"the task {task.name} was cancelled{_left(abandoned)}")

@@ -22,7 +22,7 @@ from horarium.core.lifecycle.outcome import (
     Unreachable,
 )
 from horarium.launchers.launcher import Launcher, LaunchRequest
-from horarium.launchers.payload import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
+from horarium.launchers.payload import CancelRequested, Cleared, WorkEnded, WorkTimedOut, preflight, run_within
 from horarium.platform.clock import Clock
 
 Step: TypeAlias = Outcome | Callable[[LaunchRequest], Outcome | Awaitable[Outcome]]
@@ -76,7 +76,7 @@ class RecordingLauncher(Launcher):
                 if not isinstance(outcome, _NotTaken):
                     self._answers[request.key] = outcome
                 return outcome
-            case DeadlinePassed():
+            case WorkTimedOut():
                 return RunTimedOut("no response before the deadline")
             case CancelRequested():
                 return RunCancelled("cancelled while waiting for the response")

@@ -122,7 +122,7 @@ class TestService:
 
     @property
     def resources(self) -> Resources:
-        """Resources for the operations of `horarium.operations`."""
+        """Resources for the services of the features."""
         return self.parts.resources
 
     @property
@@ -138,7 +138,7 @@ class TestService:
     def runs(self, schedule_id: str | None = None) -> list[Run]:
         """Oldest first; those of one schedule, also a deleted one, or of all."""
 
-        def look(connection: Connection) -> list[run_service.Run]:
+        def look(connection: Connection) -> list[run_service.RunView]:
             page = runs_read.page_of_namespace(connection, self.caller.namespace, limit=_MANY, whole=True)
             wanted = [row for row in reversed(page.rows) if schedule_id in (None, row.schedule_id)]
             return run_service.view(self.resources, connection, wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.platform.http.browser_sessions import Sender, is_foreign, is_our_page, origin_of
+from horarium.platform.http.browser_sessions import RequestSource, is_foreign, is_our_page, origin_of
 
 OWN = "https://horarium.example"
 EVIL = "https://evil.example"
@@ -42,7 +42,7 @@ EVIL = "https://evil.example"
 def test_a_cookie_counts_for_our_own_pages_alone(
     method: str, site: str | None, origin: str | None, source: str | None, counts: bool
 ) -> None:
-    assert is_our_page(Sender(method, site, origin, source, {OWN})) is counts
+    assert is_our_page(RequestSource(method, site, origin, source, {OWN})) is counts
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_a_cookie_counts_for_our_own_pages_alone(
     ],
 )
 def test_what_a_certificate_is_not_good_for(site: str | None, origin: str | None, foreign: bool) -> None:
-    assert is_foreign(Sender("POST", site, origin, None, {OWN})) is foreign
+    assert is_foreign(RequestSource("POST", site, origin, None, {OWN})) is foreign
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from horarium.platform.http.browser_sessions import (
     MAX_SECRET,
-    Opened,
     OpenedCode,
+    OpenedSession,
     SessionCookies,
     clear_header,
     set_header,
@@ -21,7 +21,7 @@ UNTIL = 1_772_323_200_000_000
 
 
 def test_another_process_with_the_key_opens_it() -> None:
-    assert SessionCookies(KEY).unseal(OURS.seal("hor_secret", UNTIL)) == Opened("hor_secret", UNTIL)
+    assert SessionCookies(KEY).unseal(OURS.seal("hor_secret", UNTIL)) == OpenedSession("hor_secret", UNTIL)
     assert SessionCookies(KEY).name == OURS.name
 
 

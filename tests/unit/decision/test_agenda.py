@@ -22,7 +22,7 @@ from horarium.core.decision.agenda import (
     undecided_after,
 )
 from horarium.core.decision.facts import Facts, SharedFacts
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.states import Status
 from horarium.instant import DAY, HOUR, MINUTE, Instant
 

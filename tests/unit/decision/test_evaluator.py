@@ -17,8 +17,8 @@ from horarium.core.decision.decide import decide
 from horarium.core.decision.evaluator import MAX_STEPS, Forecaster
 from horarium.core.decision.facts import NO_FACTS, Facts, Fire, Hold, OpenRunFacts, RunTimes, SharedFacts
 from horarium.core.decision.forecast import SKIPPED, ForecastRow
-from horarium.core.decision.record import Certainty, Forecast, MoveKind
 from horarium.core.decision.run_policies import CreationPolicies, PolicyBundle
+from horarium.core.decision.statuses import Certainty, Forecast, MoveKind
 from horarium.core.document.calendar import CalendarDefinition, CalendarKind
 from horarium.core.document.effective_policies import Effective
 from horarium.core.document.planning import Planning

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from unit.decision.builders import UID, make_planning
 
 from horarium.core.decision.health import AwaitingApprovals, FailedRun, HealthFacts, gap_around, judge, must_be_told
-from horarium.core.decision.record import NEEDS_SOMEBODY, UNWELL, HealthStatus
+from horarium.core.decision.statuses import NEEDS_SOMEBODY, UNWELL, HealthStatus
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import RunState, Status
 from horarium.core.policy.queue import Catchup

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.decision.record import EMPTY_RESPONSE, LastStatus, empties_after, last_status, status_of_end
+from horarium.core.decision.statuses import EMPTY_RESPONSE, LastStatus, empties_after, last_status, status_of_end
 from horarium.core.document.states import FINAL, RunState
 
 ENDS = {

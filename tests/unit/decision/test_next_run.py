@@ -16,7 +16,7 @@ from horarium.core.decision.facts import NO_FACTS, Fact, Facts, OpenRunFacts, Ru
 from horarium.core.decision.forecast import OF_OVERLAP, NextRun
 from horarium.core.decision.guards import GUARDS
 from horarium.core.decision.predicted_runs import is_guarded
-from horarium.core.decision.record import Forecast, NoRun
+from horarium.core.decision.statuses import Forecast, NoRun
 from horarium.core.document import calendar as calendar_module
 from horarium.core.document.calendar import CalendarDefinition, CalendarKind
 from horarium.core.document.planning import Planning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.core.decision.record import HAPPENED, Happened, Recent, in_order
+from horarium.core.decision.statuses import HAPPENED, Happened, Recent, in_order
 from horarium.core.document.states import Origin
 from horarium.instant import SECOND
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.states import RunState
 from horarium.errors import InvalidDefinition
 from horarium.features.webhooks.filters import KINDS, FeedNotice, has_place, is_wanted, pause_after, read_filter

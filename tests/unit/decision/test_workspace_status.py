@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from horarium.core.decision.record import LastStatus
+from horarium.core.decision.statuses import LastStatus
 from horarium.core.document.states import FINAL, RunState
 from horarium.features.agents.workspace_words import RunStatus, last_error, run_error, run_status
 

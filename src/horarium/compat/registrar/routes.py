@@ -33,7 +33,7 @@ from horarium.errors import InvalidDefinition
 from horarium.features.resources import Resources
 from horarium.features.runs import occurrences
 from horarium.features.runs.occurrences import Skipped
-from horarium.features.runs.service import Run
+from horarium.features.runs.service import RunView
 from horarium.features.schedules import lifecycle, lists
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.creation import written_end
@@ -226,7 +226,7 @@ def _shown(found: Described) -> Trigger:
     )
 
 
-def _row(each: Run | Skipped) -> TriggerRun:
+def _row(each: RunView | Skipped) -> TriggerRun:
     if isinstance(each, Skipped):
         said, recorded = each.event.payload, to_datetime(each.event.recorded_at)
         nominal = said.get("occurrence_time") or said.get("first")

@@ -22,7 +22,7 @@ from fastapi import Depends, Header, Query, Request
 
 from horarium.compat.workspaces import service
 from horarium.compat.workspaces.service import MOST_LISTED, WorkspaceHistory, WorkspacePage
-from horarium.core.decision.record import LastStatus
+from horarium.core.decision.statuses import LastStatus
 from horarium.core.document.states import RunState, Source
 from horarium.core.policy.approval import NO_SKIPPING, Skipping, skipping_in
 from horarium.features.agents import workspace_model
@@ -36,7 +36,7 @@ from horarium.features.agents.workspace_words import (
     zone_of,
 )
 from horarium.features.runs.occurrences import Skipped
-from horarium.features.runs.service import Run
+from horarium.features.runs.service import RunView
 from horarium.instant import to_datetime
 from horarium.platform.http.audited import Audited
 from horarium.platform.http.examples import AT, LATER
@@ -273,7 +273,7 @@ def _next(page: WorkspacePage, workspace_id: str, more: str) -> Mapping[str, str
     return next_page(f"/workspaces/{quote(workspace_id, safe='')}/schedules{more}", page.after)
 
 
-def _health(each: service.WorkspaceSchedule) -> dict[str, Any]:
+def _health(each: service.WorkspaceScheduleRow) -> dict[str, Any]:
     return {
         "id": each.row.schedule_id,
         "name": each.row.name,
@@ -286,7 +286,7 @@ def _health(each: service.WorkspaceSchedule) -> dict[str, Any]:
     }
 
 
-def _listed(each: service.WorkspaceSchedule) -> workspace_model.WorkspaceSchedule:
+def _listed(each: service.WorkspaceScheduleRow) -> workspace_model.WorkspaceSchedule:
     row, document = each.row, each.document
     return workspace_model.WorkspaceSchedule(
         **_health(each),
@@ -307,7 +307,7 @@ def _request(found: WorkspaceHistory, **more: object) -> dict[str, object]:
     return {**named, **more}
 
 
-def _ran(found: WorkspaceHistory, run: Run) -> workspace_model.WorkspaceRun:
+def _ran(found: WorkspaceHistory, run: RunView) -> workspace_model.WorkspaceRun:
     row, status = run.row, run_status(run.row.state)
     prompt = "" if run.definition is None else str(run.definition.action.target.get("prompt") or "")
     more: dict[str, object] = {"prompt": cut_prompt(prompt)}

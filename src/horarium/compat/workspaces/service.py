@@ -37,7 +37,7 @@ from horarium.features.agents.workspace_words import (
 from horarium.features.resources import Resources
 from horarium.features.runs import occurrences
 from horarium.features.runs.occurrences import Skipped
-from horarium.features.runs.service import Run
+from horarium.features.runs.service import RunView
 from horarium.features.schedules import lifecycle, lookup_rows, triggers
 from horarium.features.schedules import service as schedule_service
 from horarium.features.schedules.creation import ScheduleChange, next_due
@@ -56,7 +56,7 @@ MOST_HISTORY = 20
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceSchedule:
+class WorkspaceScheduleRow:
     """`document` is the newest; `next_due` also that of a paused one: what a resume would bring."""
 
     row: ScheduleRow
@@ -94,7 +94,7 @@ class WorkspaceSchedule:
 class WorkspacePage:
     """`after` is what asks for the rest; None = this is all."""
 
-    schedules: tuple[WorkspaceSchedule, ...]
+    schedules: tuple[WorkspaceScheduleRow, ...]
     after: str | None
 
 
@@ -104,7 +104,7 @@ class WorkspaceHistory:
 
     row: ScheduleRow
     document: Mapping[str, Any]
-    rows: tuple[Run | Skipped, ...]
+    rows: tuple[RunView | Skipped, ...]
 
 
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
@@ -304,14 +304,16 @@ def _page(
     return WorkspacePage(listed, listed[-1].row.schedule_id if more and listed else None)
 
 
-def _shown(resources: Resources, connection: Connection, found: Sequence[WorkspaceRow]) -> Iterator[WorkspaceSchedule]:
+def _shown(
+    resources: Resources, connection: Connection, found: Sequence[WorkspaceRow]
+) -> Iterator[WorkspaceScheduleRow]:
     """With one question for all of them, about those that are paused."""
     now = resources.clock.now()
     paused = {row.planning for row, _ in found if row.status is Status.PAUSED}
     known = resources.known.load(connection, paused) if paused else {}
     for row, document in found:
         due = next_due(row, known[row.planning], now) if row.planning in known else row.next_due
-        yield WorkspaceSchedule(row, document, due)
+        yield WorkspaceScheduleRow(row, document, due)
 
 
 def _check_name(

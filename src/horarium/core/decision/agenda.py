@@ -15,7 +15,7 @@ from horarium.core.decision.evaluator import Forecaster
 from horarium.core.decision.facts import Facts, SharedFacts
 from horarium.core.decision.forecast import ForecastRow
 from horarium.core.decision.guards import CalendarSpans
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import Position, Reason, RunState, Status
 from horarium.core.recurrence.spec import Spec

@@ -31,8 +31,8 @@ from horarium.core.decision.predicted_runs import (
     is_independent,
     keeps_apart,
 )
-from horarium.core.decision.record import Certainty, Forecast, NoRun
 from horarium.core.decision.run_policies import CreationPolicies, under_policies
+from horarium.core.decision.statuses import Certainty, Forecast, NoRun
 from horarium.core.decision.tick import Due, PlanTime, plan_tick
 from horarium.core.document.calendar import CalendarDefinition
 from horarium.core.document.planning import Planning, remembered

@@ -26,8 +26,8 @@ from horarium.core.decision.forecast import (
 )
 from horarium.core.decision.guards import GUARDS, GuardQuestion
 from horarium.core.decision.health import AwaitingApprovals, waiting_sentence
-from horarium.core.decision.record import Forecast
 from horarium.core.decision.run_policies import CreationPolicies
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import FINAL, EventType, Position, Reason, RunState, status_at
 from horarium.core.policy.limits import ROOM_WITHOUT_END, QuotaRoom

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, assert_never
 
 from horarium.core.decision.facts import Detail
 from horarium.core.decision.guards import GUARDS, guards_for
-from horarium.core.decision.record import Certainty, Forecast, MoveKind, NoRun
+from horarium.core.decision.statuses import Certainty, Forecast, MoveKind, NoRun
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import EventType, Origin, Reason
 from horarium.core.recurrence.parts import CronSchedule, Interval

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from horarium.core.decision.record import NEEDS_SOMEBODY, STALE_AFTER, HealthStatus, WatchedStatus
+from horarium.core.decision.statuses import NEEDS_SOMEBODY, STALE_AFTER, HealthStatus, WatchedStatus
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import RunState, Status
 from horarium.core.recurrence.spec import Spec

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 from horarium.core.decision.decide import ActiveRun, BufferedRun, plan_release
 from horarium.core.decision.facts import Facts, Fire, Hold, OpenRunFacts, RunTally
 from horarium.core.decision.guards import DecisionGuard, guards_for
-from horarium.core.decision.record import Certainty
 from horarium.core.decision.run_policies import CreationPolicies
+from horarium.core.decision.statuses import Certainty
 from horarium.core.document.planning import Planning, remembered
 from horarium.core.document.states import Origin, Reason
 from horarium.core.policy.approval import DEFAULT_EXPIRES_AFTER_SECONDS, NEVER, NEVER_SECONDS, WhileWaiting

@@ -19,7 +19,7 @@ from horarium.features.agents.definition import AGENT, AgentDefinition, checked_
 from horarium.features.agents.model import AgentAlreadyExists, AgentInUse, AgentNotFound
 from horarium.features.agents.rows import AgentSeen
 from horarium.features.bundles.values import BundleKind
-from horarium.features.documents import DocumentKind, Kept, Written
+from horarium.features.documents import CheckedColumns, DocumentKind, StoredDocument
 from horarium.features.resources import Address, Resources, open_schedule
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.drafts import require_namespace
@@ -57,7 +57,7 @@ _USERS_NAMED = 20
 class AgentView:
     """An agent with what is known beside its document; `active_runs` None = nobody has asked."""
 
-    kept: Kept[AgentDefinition]
+    kept: StoredDocument[AgentDefinition]
     has_token: bool
     seen: AgentSeen
     active_runs: int | None = None
@@ -211,7 +211,7 @@ def _without_token(document: Mapping[str, Any]) -> tuple[dict[str, Any], object]
 
 def _check(
     resources: Resources, connection: Connection, caller: Caller, agent: AgentDefinition, *, token: object
-) -> Written[AgentDefinition]:
+) -> CheckedColumns[AgentDefinition]:
     _check_parent(connection, caller, agent)
     before = agent_rows.AGENTS.find(connection, caller.namespace, agent.agent_id)
     has_moved = before is not None and before.document.get("url") != agent.url
@@ -223,11 +223,11 @@ def _check(
     if (
         token is _UNSAID and before is not None and not has_moved
     ):  # also where its pins are those of another release, or of an operator
-        return Written(columns, False, warnings)
+        return CheckedColumns(columns, False, warnings)
     has_changed = _keep_token(resources, connection, caller, agent, token)
     if token is _UNSAID and has_changed:
         warnings += (_TOKEN_REMOVED,)
-    return Written(columns, has_changed, warnings)
+    return CheckedColumns(columns, has_changed, warnings)
 
 
 def _check_parent(connection: Connection, caller: Caller, agent: AgentDefinition) -> None:
@@ -271,11 +271,11 @@ def _keep_token(
     return True
 
 
-def _shown(resources: Resources, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
+def _shown(resources: Resources, caller: Caller, kept: StoredDocument[AgentDefinition]) -> AgentView:
     return resources.database.read(lambda connection: _view(connection, caller, kept))
 
 
-def _view(connection: Connection, caller: Caller, kept: Kept[AgentDefinition]) -> AgentView:
+def _view(connection: Connection, caller: Caller, kept: StoredDocument[AgentDefinition]) -> AgentView:
     namespace, agent_id = caller.namespace, kept.value.agent_id
     return AgentView(
         kept,

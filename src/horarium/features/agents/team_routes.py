@@ -20,7 +20,7 @@ from horarium.features.agents.model import (
     TeamList,
 )
 from horarium.features.agents.teams import ASSIGNMENTS, TEAMS
-from horarium.features.documents import Kept
+from horarium.features.documents import StoredDocument
 from horarium.instant import to_datetime
 from horarium.platform.http.audited import Audited
 from horarium.platform.http.examples import AT
@@ -145,11 +145,11 @@ def delete_team(resources: ResourcesOf, caller: CallerOf, team_id: str) -> Reply
     return Reply(TeamDeleted(team_id=team_id, outcome=WriteOutcome.DELETED))
 
 
-def _team_reply(kept: Kept[assignee.TeamDefinition], status_code: int = 200) -> Reply:
+def _team_reply(kept: StoredDocument[assignee.TeamDefinition], status_code: int = 200) -> Reply:
     return Reply(_team(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _team(kept: Kept[assignee.TeamDefinition], outcome: WriteOutcome | None = None) -> Team:
+def _team(kept: StoredDocument[assignee.TeamDefinition], outcome: WriteOutcome | None = None) -> Team:
     team = kept.value
     return Team(
         team_id=team.team_id,
@@ -293,11 +293,11 @@ def delete_assignment(resources: ResourcesOf, caller: CallerOf, assignment_id: s
     return Reply(AssignmentDeleted(assignment_id=assignment_id, outcome=WriteOutcome.DELETED))
 
 
-def _assignment_reply(kept: Kept[assignee.AssignmentDefinition], status_code: int = 200) -> Reply:
+def _assignment_reply(kept: StoredDocument[assignee.AssignmentDefinition], status_code: int = 200) -> Reply:
     return Reply(_assignment(kept, kept.outcome), status_code, headers={"ETag": etag(kept.version)})
 
 
-def _assignment(kept: Kept[assignee.AssignmentDefinition], outcome: WriteOutcome | None = None) -> Assignment:
+def _assignment(kept: StoredDocument[assignee.AssignmentDefinition], outcome: WriteOutcome | None = None) -> Assignment:
     given = kept.value
     document = assignment_document(given)
     return Assignment(

@@ -24,7 +24,7 @@ from horarium.features.agents.model import (
 )
 from horarium.features.agents.rows import AgentSeen, SeenCard
 from horarium.features.agents.service import AGENTS
-from horarium.features.documents import DocumentKind, Written
+from horarium.features.documents import CheckedColumns, DocumentKind
 from horarium.features.resources import Resources
 from horarium.features.secrets import rows as secret_rows
 from horarium.features.secrets.rows import SecretName
@@ -43,7 +43,7 @@ _USERS_NAMED = 20
 
 def _check_team(
     resources: Resources, connection: Connection, caller: Caller, team: TeamDefinition
-) -> Written[TeamDefinition]:
+) -> CheckedColumns[TeamDefinition]:
     """All members are agents that there are."""
     known = agent_rows.AGENTS.find_many(connection, caller.namespace, team.members)
     wrong = {
@@ -53,7 +53,7 @@ def _check_team(
     }
     if wrong:
         raise InvalidDefinition(wrong)
-    return Written({"turn": 0})
+    return CheckedColumns({"turn": 0})
 
 
 # A write leaves whose turn it is, as far as there are as many members.
@@ -80,7 +80,7 @@ def delete_team(resources: Resources, caller: Caller, team_id: str) -> None:
 
 def _check_assignment(
     resources: Resources, connection: Connection, caller: Caller, given: AssignmentDefinition
-) -> Written[AssignmentDefinition]:
+) -> CheckedColumns[AssignmentDefinition]:
     """Raise InvalidDefinition unless the namespace stores the workflow and the assignee."""
     problems: dict[str, list[str]] = {}
     if not newest_versions(connection, {(caller.namespace, given.workflow_id)}):
@@ -90,7 +90,7 @@ def _check_assignment(
         problems["assignee_id"] = [unknown]
     if problems:
         raise InvalidDefinition(problems)
-    return Written({})
+    return CheckedColumns({})
 
 
 def unknown_assignee(connection: Connection, namespace: str, assignee: Assignee) -> str | None:

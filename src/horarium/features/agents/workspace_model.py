@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from horarium.core.decision.record import HealthStatus, LastStatus, WatchedStatus
+from horarium.core.decision.statuses import HealthStatus, LastStatus, WatchedStatus
 from horarium.core.document.states import Source
 from horarium.features.agents.workspace_words import RunStatus
 from horarium.platform.bodies import Body

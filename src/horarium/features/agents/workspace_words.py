@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from horarium.core.decision.record import LastStatus, status_of_end
+from horarium.core.decision.statuses import LastStatus, status_of_end
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.states import FINAL, HANDED_OUT, RunState, Source
 from horarium.core.policy.queue import shown

@@ -89,16 +89,16 @@ def _kept(question: str | None) -> str | None:
 # ── what is asked ────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Asked(NamedTuple):
+class _GateSources(NamedTuple):
     """`came_to` are gates that the run reported, `declared` those of its node; None = it is no step."""
 
     came_to: Sequence[str] | None
     declared: Sequence[str] | None
 
 
-def _asked(run: RunWork, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]) -> _Asked:
+def _asked(run: RunWork, gates: Mapping[bytes, Sequence[str]], declared: Mapping[bytes, Sequence[str]]) -> _GateSources:
     of_node = declared.get(run.run_id, ()) if run.parent_run_id is not None else None
-    return _Asked(gates.get(run.run_id), of_node)
+    return _GateSources(gates.get(run.run_id), of_node)
 
 
 class _Hashes:
@@ -120,7 +120,7 @@ class _Hashes:
 def _row(
     run: RunWork,
     definition: Definition | Exception,
-    asked: _Asked,
+    asked: _GateSources,
     requesters: Sequence[str],
     hashes: _Hashes,
     now: Instant,
@@ -158,7 +158,7 @@ def current_inputs(run: Any, definition: Definition) -> Any:
     return from_text(run.inputs) if isinstance(run, RunWork) else run.inputs
 
 
-def _gates(run: RunWork, policy: ApprovalPolicy, asked: _Asked) -> list[str]:
+def _gates(run: RunWork, policy: ApprovalPolicy, asked: _GateSources) -> list[str]:
     """Gates of a run: all that its policy lists if it waits to start, else those that stopped it."""
     if asked.came_to is not None:
         return sorted(set(asked.came_to))

@@ -38,7 +38,7 @@ from horarium.features.approvals.model import (
     StatusFilter,
 )
 from horarium.features.approvals.rows import QuestionRow
-from horarium.features.approvals.service import Asked, Said
+from horarium.features.approvals.service import ApprovalView, VoteRequest
 from horarium.features.approvals.standing_rows import StandingRow
 from horarium.features.resources import Resources
 from horarium.platform.bodies import read_body
@@ -258,7 +258,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     """
     asked = read_body(DecisionBody, body)
     same_namespace(caller, asked.namespace)
-    said = Said(asked.decision, asked.reason, asked.modifications, asked.input_hash)
+    said = VoteRequest(asked.decision, asked.reason, asked.modifications, asked.input_hash)
     return Reply(_shown(resources, approval_service.decide(resources, caller, approval_id, said)))
 
 
@@ -296,7 +296,7 @@ def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Docu
 
 def _of_run(resources: Resources, caller: Caller, run_id: str, asked: RunDecisionBody, decision: Decision) -> Reply:
     same_namespace(caller, asked.namespace)
-    said = Said(decision, asked.reason, asked.modifications, asked.input_hash)
+    said = VoteRequest(decision, asked.reason, asked.modifications, asked.input_hash)
     return Reply(_shown(resources, approval_service.decide_run(resources, caller, run_id, said)))
 
 
@@ -307,7 +307,7 @@ def status_of(word: str) -> StatusFilter:
         raise InvalidDefinition({wrong.field: [wrong.text]}) from None
 
 
-def _shown(resources: Resources, asked: Asked) -> Approval:
+def _shown(resources: Resources, asked: ApprovalView) -> Approval:
     row = asked.row
     broken = row.damage or asked.run.damage
     if broken is not None:

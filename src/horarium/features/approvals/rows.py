@@ -66,7 +66,7 @@ class NewApproval(NamedTuple):
     question: str | None = None
 
 
-class Asked(Protocol):
+class ApprovalColumns(Protocol):
     """Columns of `approvals` that are told."""
 
     @property
@@ -83,7 +83,7 @@ class Asked(Protocol):
     def question(self) -> str | None: ...
 
 
-def told_of(asked: Asked, origin: str, nominal: Instant) -> dict[str, object]:
+def told_of(asked: ApprovalColumns, origin: str, nominal: Instant) -> dict[str, object]:
     """Fields that every notice about an approval request has about it and its run."""
     told = {} if asked.question is None else {"question": asked.question[:TOLD_QUESTION]}
     return {
@@ -155,7 +155,7 @@ _GATES_OF = 10
 
 
 @dataclass(frozen=True, slots=True)
-class AskedApproval:
+class NewestApproval:
     approval_id: bytes
     status: str
     gates: tuple[str, ...]
@@ -171,13 +171,13 @@ def _gates(text: str | None) -> tuple[str, ...]:
     return () if text is None else known(names_from_text(text))
 
 
-def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, AskedApproval]:
+def newest_approvals(connection: Connection, run_ids: Collection[bytes]) -> dict[bytes, NewestApproval]:
     """By run; a run that nobody was asked about is not there. One that came to many gates has the last of them."""
-    found: dict[bytes, AskedApproval] = {}
+    found: dict[bytes, NewestApproval] = {}
     wanted = list(run_ids)
     for start in range(0, len(wanted), _AT_ONCE):
         for row in connection.execute(_NEWEST, {"run_ids": wanted[start : start + _AT_ONCE]}):
-            found[bytes(row.run_id)] = AskedApproval(
+            found[bytes(row.run_id)] = NewestApproval(
                 row.approval_id,
                 row.decision,
                 _gates(row.gates),

@@ -90,7 +90,7 @@ NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApprovalView:
     """A question with the run that it is about; `votes` are those for the inputs as they are now.
 
     `agent` is the one that the run's prompt goes to; one that is gone or cannot be read has an id only.
@@ -113,7 +113,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPage:
-    approvals: tuple[Asked, ...]
+    approvals: tuple[ApprovalView, ...]
     next_page_token: str | None
 
 
@@ -160,10 +160,10 @@ def _size(row: QuestionRow) -> int:
     return _ROW_BYTES + len(row.question or "") + len(proposed_reply(row.question, row.modifications) or "")
 
 
-def get(resources: Resources, caller: Caller, approval_id: str) -> Asked:
+def get(resources: Resources, caller: Caller, approval_id: str) -> ApprovalView:
     caller.require(Permission.READ)
 
-    def look(connection: Connection) -> Asked:
+    def look(connection: Connection) -> ApprovalView:
         return whole(resources, connection, caller, find(connection, caller, approval_id))
 
     return resources.database.read(look)
@@ -192,7 +192,7 @@ def find(connection: Connection, caller: Caller, approval_id: str) -> QuestionRo
     return row
 
 
-def whole(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow) -> Asked:
+def whole(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow) -> ApprovalView:
     """With what the run would do. One whose run is gone is gone with it."""
     found = view(resources, connection, caller, [row], whole_action=True)
     if not found:
@@ -207,7 +207,7 @@ def view(
     rows: Sequence[QuestionRow],
     *,
     whole_action: bool = False,
-) -> list[Asked]:
+) -> list[ApprovalView]:
     """Each with what its run would do; without the input of that, unless it is wanted whole: `inputs` says it."""
     runs = {run.run_id: run for run in runs_read.find_all(connection, [row.run_id for row in rows], listed=True)}
     definitions = resources.definitions.load(connection, runs.values())
@@ -276,7 +276,7 @@ def _agent(agents: Mapping[Key, AgentDefinition | UnreadableDocument], key: Key 
 
 def _asked(
     row: QuestionRow, run: RunRow, definition: Definition | Exception, votes: Sequence[VoteRow], whole_action: bool
-) -> Asked:
+) -> ApprovalView:
     """A definition that cannot be read is the trouble of this run alone: it is shown as far as it is known."""
     known = None if isinstance(definition, Exception) else definition
     inputs = run.inputs if known is None else current_inputs(run, known)
@@ -285,7 +285,7 @@ def _asked(
     if action is not None and not whole_action:
         action.pop("input", None)
     shown = None if damage_of(inputs) is not None else shown_input(inputs)
-    return Asked(row, run, shown, heard, action)
+    return ApprovalView(row, run, shown, heard, action)
 
 
 _ERRORS: dict[Refusal, type[OperationError]] = {
@@ -299,7 +299,7 @@ _ERRORS: dict[Refusal, type[OperationError]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VoteRequest:
     """A vote on an approval request; `shown_hash` is that of the inputs that the voter has seen."""
 
     decision: Decision
@@ -320,21 +320,21 @@ class Said:
         problems.raise_any()
 
 
-def decide(resources: Resources, caller: Caller, approval_id: str, said: Said) -> Asked:
+def decide(resources: Resources, caller: Caller, approval_id: str, said: VoteRequest) -> ApprovalView:
     """Raises what `Refusal` names. What was tried to get round an approval stays on record."""
     caller.require(Permission.LOOK)
 
-    def work(connection: Connection) -> _Heard:
+    def work(connection: Connection) -> _VoteResult:
         return _decide(resources, connection, caller, find(connection, caller, approval_id), said)
 
     return _answered(resources, resources.database.write(work))
 
 
-def decide_run(resources: Resources, caller: Caller, run_id: str, said: Said) -> Asked:
+def decide_run(resources: Resources, caller: Caller, run_id: str, said: VoteRequest) -> ApprovalView:
     """The same for the question that a run asks now."""
     caller.require(Permission.LOOK)
 
-    def work(connection: Connection) -> _Heard:
+    def work(connection: Connection) -> _VoteResult:
         run = find_in_namespace(connection, caller, run_id)
         row = rows.newest_of_run(connection, caller.namespace, run.run_id)
         if row is None:
@@ -360,7 +360,7 @@ def decide_many(
         raise InvalidDefinition({"input_hashes": ["contains IDs that are not in ids"]})
 
     def one(approval_id: str) -> DecidedOne:
-        said = Said(Decision(decision.value), reason, shown_hash=shown_hashes.get(approval_id))
+        said = VoteRequest(Decision(decision.value), reason, shown_hash=shown_hashes.get(approval_id))
         asked = decide(resources, caller, approval_id, said)
         pending = asked.row.decision is ApprovalDecision.PENDING
         outcome = DecisionOutcome.WAITING if pending else DecisionOutcome(asked.row.decision.value)
@@ -377,15 +377,15 @@ def decide_many(
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _VoteResult:
     """Outcome of a vote: the request as it is now, or why the vote was refused; `ended` is the run's final state."""
 
-    asked: Asked | None = None
+    asked: ApprovalView | None = None
     refused: OperationError | None = None
     ended: RunState | None = None
 
 
-def _answered(resources: Resources, heard: _Heard) -> Asked:
+def _answered(resources: Resources, heard: _VoteResult) -> ApprovalView:
     if heard.refused is not None:  # raised here: what was tried stays on record
         raise heard.refused
     if heard.ended is not None:
@@ -394,7 +394,9 @@ def _answered(resources: Resources, heard: _Heard) -> Asked:
     return heard.asked
 
 
-def _decide(resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: Said) -> _Heard:
+def _decide(
+    resources: Resources, connection: Connection, caller: Caller, row: QuestionRow, said: VoteRequest
+) -> _VoteResult:
     row, run = _locked(connection, row)
     # Who may decide is among what cannot be read, or what there is to decide about.
     if (broken := row.damage or run.damage) is not None:
@@ -405,7 +407,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     cast = rows.votes(connection, [row.approval_id])[row.approval_id]
     question, voter = question_of(row, cast), voter_of(caller, run)
     if (wrong := vote_refused(question, voter, now)) is not None:
-        return _Heard(refused=voice.refused(wrong.refusal, wrong.text))
+        return _VoteResult(refused=voice.refused(wrong.refusal, wrong.text))
     inputs = run.inputs if isinstance(definition, Exception) else current_inputs(run, definition)
     stands = proposed_reply(row.question, row.modifications)
     texts = None if isinstance(definition, Exception) else texts_of(definition.action)
@@ -422,7 +424,7 @@ def _decide(resources: Resources, connection: Connection, caller: Caller, row: Q
     )
     match judged:
         case VoteRefused(refusal, text):
-            return _Heard(refused=voice.refused(refusal, text))
+            return _VoteResult(refused=voice.refused(refusal, text))
         case Rejected():
             return voice.declined()
         case StillOpen():
@@ -460,7 +462,7 @@ def _proposal(
     caller: Caller,
     row: QuestionRow,
     inputs: Any,
-    said: Said,
+    said: VoteRequest,
     definition: Definition | Exception,
     texts: Mapping[str, Any] | None,
 ) -> _Proposal | None:
@@ -477,7 +479,7 @@ def _proposal(
     return None
 
 
-def _modified(caller: Caller, inputs: Any, said: Said, definition: Definition | Exception) -> object:
+def _modified(caller: Caller, inputs: Any, said: VoteRequest, definition: Definition | Exception) -> object:
     """Checked as those of a trigger by hand are; to name a secret that nobody had named is a write."""
     if isinstance(inputs, list) or is_envelope(inputs):
         kind = "an array" if isinstance(inputs, list) else "encoded"
@@ -507,7 +509,7 @@ class _Voice:
     caller: Caller
     row: QuestionRow
     run: RunRow
-    said: Said
+    said: VoteRequest
     now: Instant
 
     @property
@@ -539,14 +541,14 @@ class _Voice:
                 )
         self._cast(voted_for)
 
-    def declined(self) -> _Heard:
+    def declined(self) -> _VoteResult:
         self._cast(self.row.input_hash)
         self._close(ApprovalDecision.REJECTED)
         event = ApprovalRefused(self.said.reason)
         change = record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
         return replace(self.told(), ended=change.state if isinstance(change, End) else None)
 
-    def agreed(self, proposal: _Proposal | None, agreed_to: str) -> _Heard:
+    def agreed(self, proposal: _Proposal | None, agreed_to: str) -> _VoteResult:
         modified = self.row.modifications is not None or agreed_to != self.row.input_hash
         self._close(ApprovalDecision.MODIFIED if modified else ApprovalDecision.APPROVED)
         changed = None if proposal is None else proposal.inputs
@@ -554,11 +556,11 @@ class _Voice:
         record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
         return self.told()
 
-    def told(self) -> _Heard:
+    def told(self) -> _VoteResult:
         self.resources.database.notify(self.connection, READY)
         row = rows.find(self.connection, self.row.namespace, self.row.approval_id)
         assert row is not None  # it is locked
-        return _Heard(whole(self.resources, self.connection, self.caller, row))
+        return _VoteResult(whole(self.resources, self.connection, self.caller, row))
 
     def _cast(self, voted_for: str) -> None:
         who, word = principal_of(self.caller), self.said.decision.value

@@ -38,7 +38,7 @@ MAX_STANDING = 1_000
 """In one namespace: each question looks at those that may be about it."""
 
 
-class Standing(NamedTuple):
+class StandingApprovalView(NamedTuple):
     """`end` is the reason for which it has ended; None = it is active."""
 
     row: StandingRow
@@ -46,8 +46,8 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StandingPage:
-    standing: tuple[Standing, ...]
+class StandingApprovalPage:
+    standing: tuple[StandingApprovalView, ...]
     next_page_token: str | None
 
 
@@ -106,17 +106,17 @@ def create(resources: Resources, caller: Caller, asked: StandingBody) -> Standin
 
 def list_standing(
     resources: Resources, caller: Caller, *, page_size: int | None = None, next_page_token: str | None = None
-) -> StandingPage:
+) -> StandingApprovalPage:
     caller.require(Permission.READ)
     limit = checked_limit(page_size)
     after = None if next_page_token is None else parse_id(next_page_token, "next_page_token")
 
-    def look(connection: Connection) -> StandingPage:
+    def look(connection: Connection) -> StandingApprovalPage:
         require_namespace(connection, caller.namespace)
         rows, more = standing_rows.page(connection, caller.namespace, after=after, limit=limit)
         ends = ends_of(connection, rows, resources.clock.now())
-        shown = tuple(Standing(row, ends[row.standing_id]) for row in rows)
-        return StandingPage(shown, id_text(rows[-1].standing_id) if more else None)
+        shown = tuple(StandingApprovalView(row, ends[row.standing_id]) for row in rows)
+        return StandingApprovalPage(shown, id_text(rows[-1].standing_id) if more else None)
 
     return resources.database.read(look)
 

@@ -17,7 +17,7 @@ from horarium.platform.cli.times import TIME, Times, time_options
 if TYPE_CHECKING:
     from horarium.core.audit_entries import ChainLink
     from horarium.features.audit.model import AuditEntry
-    from horarium.features.audit.service import Checked
+    from horarium.features.audit.service import ChainCheck
 
 
 app = typer.Typer(
@@ -132,7 +132,7 @@ def verify_command(
         raise typer.Exit(ExitCode.NO)
 
 
-def _look(database: str, namespace: str | None, kept: ChainLink | None) -> list[Checked]:
+def _look(database: str, namespace: str | None, kept: ChainLink | None) -> list[ChainCheck]:
     from horarium.features.audit.service import check
     from horarium.platform.database import open_database
     from horarium.platform.database.schema import check_schema
@@ -146,11 +146,11 @@ def _look(database: str, namespace: str | None, kept: ChainLink | None) -> list[
             opened.close()
 
 
-def _ask(remote: Remote, of: str | None, kept: ChainLink | None) -> Checked:
+def _ask(remote: Remote, of: str | None, kept: ChainLink | None) -> ChainCheck:
     """Check the log page by page; the head is that of the last page."""
     from horarium.core.audit_entries import BEGINNING, BrokenLink, check_chain, check_end
     from horarium.features.audit.model import read_entry
-    from horarium.features.audit.service import Checked, refuse_forgotten
+    from horarium.features.audit.service import ChainCheck, refuse_forgotten
     from horarium.features.cluster.calls import ServiceCalls
 
     call = ServiceCalls.list_audit(namespace=of, order="oldest", page_size=_PAGE)
@@ -161,14 +161,14 @@ def _ask(remote: Remote, of: str | None, kept: ChainLink | None) -> Checked:
     while True:
         for step in check_chain(map(read_entry, page), last, kept):
             if isinstance(step, BrokenLink):
-                return Checked(name, count, last, step, begin)
+                return ChainCheck(name, count, last, step, begin)
             last, count = step, count + 1
         following = call.after(page)
         if following is None:
             break
         call, page = following, remote.send(following)
     end: ChainLink | None = _link(page.raw.get("head"))
-    return Checked(name, count, last, check_end(last, begin, end, kept), begin)
+    return ChainCheck(name, count, last, check_end(last, begin, end, kept), begin)
 
 
 def _link(shown: object) -> ChainLink | None:
@@ -177,7 +177,7 @@ def _link(shown: object) -> ChainLink | None:
     return parse_link(f"{shown.get('sequence')}:{shown.get('hash')}") if isinstance(shown, dict) else None
 
 
-def _show(found: Iterable[Checked], output: Format) -> None:
+def _show(found: Iterable[ChainCheck], output: Format) -> None:
     if output is Format.TABLE:
         for chain in found:
             typer.echo(printable(_sentence(chain)))
@@ -198,7 +198,7 @@ def _show(found: Iterable[Checked], output: Format) -> None:
     show(rows, output, columns=(), cells=())
 
 
-def _sentence(chain: Checked) -> str:
+def _sentence(chain: ChainCheck) -> str:
     if chain.broken is None:
         first = f" from sequence {chain.begin.sequence + 1}" if chain.begin.sequence else ""
         return f"{chain.namespace}: intact, {chain.entries} entries{first}"

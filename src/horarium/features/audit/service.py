@@ -21,14 +21,14 @@ _MAX_NAME = 128
 _MAX_DIGITS = 18
 
 
-class Order(StrEnum):
+class AuditOrder(StrEnum):
     NEWEST = "newest"
     OLDEST = "oldest"
 
 
-def parse_order(text: str | None) -> Order:
+def parse_order(text: str | None) -> AuditOrder:
     try:
-        return Order.NEWEST if text is None else Order(text)
+        return AuditOrder.NEWEST if text is None else AuditOrder(text)
     except ValueError:
         raise InvalidDefinition({"order": ["must be newest or oldest"]}) from None
 
@@ -45,7 +45,7 @@ class AuditPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ChainCheck:
     """One chain: how many entries were looked at, where it ends, and the first that is broken.
 
     `begin` is the place before the first that was looked at.
@@ -64,7 +64,7 @@ def read(
     wanted: EntryFilter = EVERYTHING,
     *,
     namespace: str | None = None,
-    order: Order = Order.NEWEST,
+    order: AuditOrder = AuditOrder.NEWEST,
     page_size: int | None = None,
     next_page_token: str | None = None,
 ) -> AuditPage:
@@ -75,7 +75,7 @@ def read(
         raise NamespaceNotFound(chosen[:_MAX_NAME])
     limit = checked_limit(page_size)
     cursor = None if next_page_token is None else _sequence(next_page_token)
-    is_newest_first = order is Order.NEWEST
+    is_newest_first = order is AuditOrder.NEWEST
 
     def look(connection: Connection) -> AuditPage:
         head = audit_chain.head(connection, chosen)
@@ -100,7 +100,7 @@ def read(
     return resources.database.read(look)
 
 
-def check(database: Database, *, namespace: str | None = None, kept: ChainLink | None = None) -> Iterator[Checked]:
+def check(database: Database, *, namespace: str | None = None, kept: ChainLink | None = None) -> Iterator[ChainCheck]:
     """Each chain, or the one of a namespace, recomputed from its rows; `kept` is a place in that one chain."""
     names = database.read(audit_chain.chains) if namespace is None else [namespace]
     for name in names:
@@ -115,17 +115,17 @@ def refuse_forgotten(kept: ChainLink | None, begin: ChainLink) -> None:
         )
 
 
-def _check(connection: Connection, namespace: str, kept: ChainLink | None) -> Checked:
+def _check(connection: Connection, namespace: str, kept: ChainLink | None) -> ChainCheck:
     head = audit_chain.head(connection, namespace)
     begin = BEGINNING if head is None else head.trimmed
     refuse_forgotten(kept, begin)
     last, count = begin, 0
     for step in check_chain(audit_chain.walk(connection, namespace, begin.sequence), begin, kept):
         if isinstance(step, BrokenLink):
-            return Checked(namespace, count, last, step, begin)
+            return ChainCheck(namespace, count, last, step, begin)
         last, count = step, count + 1
     end = None if head is None else head.end
-    return Checked(namespace, count, last, check_end(last, begin, end, kept), begin)
+    return ChainCheck(namespace, count, last, check_end(last, begin, end, kept), begin)
 
 
 def _begin(connection: Connection, namespace: str, head: ChainHead | None, *, whole: bool) -> ChainLink:

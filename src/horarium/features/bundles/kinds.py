@@ -16,9 +16,9 @@ from horarium.features.agents import teams as agents_teams
 from horarium.features.agents.service import AGENTS
 from horarium.features.agents.teams import ASSIGNMENTS, TEAMS
 from horarium.features.bundles.document import BundleKind, Document, DocumentDifference
-from horarium.features.bundles.steps import Applying, BundledDocuments, Stored, Written
+from horarium.features.bundles.steps import Applying, BundledDocuments, Stored, WriteEffects
 from horarium.features.calendars import rows as calendar_rows
-from horarium.features.documents import DocumentKind, Kept
+from horarium.features.documents import DocumentKind, StoredDocument
 from horarium.features.resources import Resources
 from horarium.features.schedules import lookup_rows
 from horarium.features.schedules.drafts import check_bytes, check_rows
@@ -32,7 +32,7 @@ from horarium.platform.wire import WriteOutcome
 
 TOKEN = "token"
 
-Put = Callable[[Resources, Caller, str, Document], Kept[Any]]
+Put = Callable[[Resources, Caller, str, Document], StoredDocument[Any]]
 Delete = Callable[[Resources, Caller, str], object]
 
 
@@ -65,12 +65,12 @@ class BundledAssignees:
         plain = {field: value for field, value in document.items() if field != TOKEN}
         return self.of.shape.document(self.of.read(plain))
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> WriteEffects:
         done = self.put(applying.inside(), applying.caller, name, document)
         is_same = there is not None and self.read(applying, name, document, there) == there.document
         if not is_same or done.outcome is WriteOutcome.UNCHANGED:
-            return Written(warnings=done.warnings)
-        return Written((DocumentDifference(TOKEN, MASK, MASK),), done.warnings)
+            return WriteEffects(warnings=done.warnings)
+        return WriteEffects((DocumentDifference(TOKEN, MASK, MASK),), done.warnings)
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         self.of.rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
@@ -83,7 +83,7 @@ def _putting(kind: DocumentKind[Any]) -> Put:
     return lambda resources, caller, name, document: kind.put(resources, caller, name, document)
 
 
-def _put_agent(resources: Resources, caller: Caller, name: str, document: Document) -> Kept[Any]:
+def _put_agent(resources: Resources, caller: Caller, name: str, document: Document) -> StoredDocument[Any]:
     return agent_service.put(resources, caller, name, document).kept
 
 
@@ -116,12 +116,12 @@ class BundledCalendars:
     def read(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Mapping[str, Any]:
         return to_document(parse_calendar(document))
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> WriteEffects:
         connection, namespace, now = applying.connection, applying.caller.namespace, applying.now
         whole = self.read(applying, name, document, there)
         before = None if there is None else there.document
         if whole == before:
-            return Written()
+            return WriteEffects()
         check_bytes(applying.resources, connection, namespace, whole, now, before=before)
         if there is None:
             owner = applying.caller.principal
@@ -129,7 +129,7 @@ class BundledCalendars:
             calendar_rows.insert(connection, namespace, name, whole, now=now, owner=owner)
         else:
             calendar_rows.update(connection, namespace, name, whole, expected_version=there.version, now=now)
-        return Written()
+        return WriteEffects()
 
     def set_bundle(self, applying: Applying, name: str) -> None:
         calendar_rows.set_bundle(applying.connection, applying.caller.namespace, name, applying.bundle.name)
@@ -178,9 +178,9 @@ class BundledWorkflows:
         owner = workflow.owner or (None if there is None else there.owner)
         return workflow_document(replace(workflow, owner=owner))
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> WriteEffects:
         done = workflow_service.put(applying.inside(), applying.caller, name, document)
-        told = Written(
+        told = WriteEffects(
             warnings=done.warnings,
             starts_soon=sum(each.starts_soon for each in done.schedules),
             fires_added=sum(each.fires_added for each in done.schedules),

@@ -29,7 +29,7 @@ from horarium.features.bundles.steps import (
     MAX_DELETED,
     Applying,
     BundledDocuments,
-    Refusals,
+    DocumentErrors,
     Step,
     apply_documents,
     counted,
@@ -68,7 +68,7 @@ Stored = Mapping[str, tuple[ScheduleRow, Any]]
 """Live schedules under lock, by id, each with its document."""
 
 
-def apply_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
+def apply_schedules(applying: Applying, refusals: DocumentErrors, stored: Stored) -> list[Step]:
     documents = applying.documents(_KIND)
     new = [schedule_id for schedule_id in documents if schedule_id not in stored]
     gone = schedule_rows.deleted_ids(applying.connection, applying.caller.namespace, new) if new else set()
@@ -196,7 +196,7 @@ def _change(applying: Applying, document: Document, row: ScheduleRow, stored: An
     return Step(Change.UPDATE, _KIND, name, diff, moved=moved, warnings=warnings, starts_soon=soon)
 
 
-def prune_schedules(applying: Applying, refusals: Refusals, stored: Stored) -> list[Step]:
+def prune_schedules(applying: Applying, refusals: DocumentErrors, stored: Stored) -> list[Step]:
     """Those of the bundle that it does not have any more; what of their runs is left the janitor ends."""
     steps = []
     for name, (row, document) in sorted(stored.items()):
@@ -294,7 +294,7 @@ def _apply(
     standing = resources.quotas.standing(connection, caller.namespace, now)
     limits = resources.quotas.defaults if standing is None else standing.limits
     applying = Applying(resources, connection, caller, bundle, adopt, now, lookups, limits)
-    refusals = Refusals(bundle.places)
+    refusals = DocumentErrors(bundle.places)
     steps: list[Step] = []
     for kind in kinds:
         steps += apply_documents(applying, refusals, kind)

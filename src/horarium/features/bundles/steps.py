@@ -94,7 +94,7 @@ class Applying:
         return found
 
 
-class Refusals:
+class DocumentErrors:
     """All documents that cannot be read are told at once; any other refusal ends the whole at once."""
 
     def __init__(self, places: Mapping[tuple[BundleKind, str], str]) -> None:
@@ -154,7 +154,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteEffects:
     """`diff` is what has changed beside the document; the rest as of a `Step`."""
 
     diff: tuple[DocumentDifference, ...] = ()
@@ -192,7 +192,7 @@ class BundledDocuments(Protocol):
         Raises what an ordinary request would be refused with.
         """
 
-    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> Written:
+    def write(self, applying: Applying, name: str, document: Document, there: Stored | None) -> WriteEffects:
         """Makes it what the document says."""
 
     def set_bundle(self, applying: Applying, name: str) -> None:
@@ -202,7 +202,7 @@ class BundledDocuments(Protocol):
         """Raises what an ordinary request would be refused with."""
 
 
-def apply_documents(applying: Applying, refusals: Refusals, of: BundledDocuments) -> list[Step]:
+def apply_documents(applying: Applying, refusals: DocumentErrors, of: BundledDocuments) -> list[Step]:
     """In the order in which they were given, whatever order they are written in."""
     wanted = applying.documents(of.kind)
     there = of.find(applying, list(wanted)) if wanted else {}
@@ -242,7 +242,7 @@ def _apply(applying: Applying, of: BundledDocuments, name: str, document: Docume
     return done.step(change, of.kind, name, diff)
 
 
-def prune_documents(applying: Applying, refusals: Refusals, of: BundledDocuments) -> list[Step]:
+def prune_documents(applying: Applying, refusals: DocumentErrors, of: BundledDocuments) -> list[Step]:
     """Those of the bundle that it does not have any more; refused while something names one."""
     bundle, wanted = applying.bundle.name, applying.documents(of.kind)
     if bundle is None:

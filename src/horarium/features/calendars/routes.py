@@ -12,7 +12,7 @@ from fastapi import Query
 
 from horarium.core.document import calendar
 from horarium.features.calendars import service
-from horarium.features.calendars.service import Kept
+from horarium.features.calendars.service import StoredCalendar
 from horarium.features.tenants.model import Calendar, CalendarDay, CalendarDeleted, CalendarList
 from horarium.platform.bodies import CalendarBody, CloneBody, read_body
 from horarium.platform.http import examples
@@ -127,12 +127,12 @@ def delete_calendar(resources: ResourcesOf, caller: CallerOf, name: str) -> Repl
     return Reply(CalendarDeleted(name=name, outcome="deleted"))
 
 
-def _reply(kept: Kept, status_code: int = 200, *, days: tuple[CalendarDay, ...] | None = None) -> Reply:
+def _reply(kept: StoredCalendar, status_code: int = 200, *, days: tuple[CalendarDay, ...] | None = None) -> Reply:
     headers = {} if kept.version is None else {"ETag": etag(kept.version)}
     return Reply(_shown(kept, days), status_code, headers=headers)
 
 
-def _shown(kept: Kept, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
+def _shown(kept: StoredCalendar, days: tuple[CalendarDay, ...] | None = None) -> Calendar:
     found = kept.calendar
     ends = calendar.coverage_ends(found)
     return Calendar(

@@ -40,7 +40,7 @@ from horarium.platform.wire import Permission
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCalendar:
     """`version` is None for a built-in calendar. `warning` says that its data ends soon. `owner` None = nobody's."""
 
     calendar: CalendarDefinition
@@ -55,7 +55,7 @@ class Kept:
 class CalendarPage:
     """`next_page_token` None = this is the last, with the built-in ones at its end."""
 
-    calendars: tuple[Kept | UnreadableEntry, ...]
+    calendars: tuple[StoredCalendar | UnreadableEntry, ...]
     next_page_token: str | None
 
 
@@ -81,23 +81,23 @@ def list_calendars(
     return resources.database.read(look)
 
 
-def get(resources: Resources, caller: Caller, name: str) -> Kept:
+def get(resources: Resources, caller: Caller, name: str) -> StoredCalendar:
     caller.require(Permission.READ)
     return resources.database.read(lambda connection: _get(connection, caller, name, _today(resources)))
 
 
-def create(resources: Resources, caller: Caller, document: Mapping[str, object]) -> Kept:
+def create(resources: Resources, caller: Caller, document: Mapping[str, object]) -> StoredCalendar:
     caller.require(Permission.WRITE)
     return _insert(resources, caller, parse_calendar(document))
 
 
 def update(
     resources: Resources, caller: Caller, name: str, document: Mapping[str, object], *, if_version: int | None = None
-) -> Kept:
+) -> StoredCalendar:
     """Update a calendar; members missing in the document stay. The name cannot change."""
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> Kept:
+    def work(connection: Connection) -> StoredCalendar:
         row = _own(connection, caller, name)
         if if_version is not None and row.version != if_version:
             raise PreconditionFailed(if_version, row.version)
@@ -111,7 +111,7 @@ def update(
         )
         check_bytes(resources, connection, caller.namespace, changed, now, before=row.document)
         warning = coverage_warning(calendar, _today(resources))
-        return Kept(calendar, version, now, warning, row.bundle, row.owner)
+        return StoredCalendar(calendar, version, now, warning, row.bundle, row.owner)
 
     return _written_once(resources, work)
 
@@ -130,13 +130,13 @@ def delete(resources: Resources, caller: Caller, name: str) -> None:
     resources.database.write(work)
 
 
-def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: str) -> Kept:
+def clone_calendar(resources: Resources, caller: Caller, name: str, new_name: str) -> StoredCalendar:
     """Clone any calendar, also a built-in or rule calendar, so that the clone can be edited."""
     caller.require(Permission.WRITE)
     return _insert(resources, caller, clone(get(resources, caller, name).calendar, new_name))
 
 
-def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) -> Kept:
+def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) -> StoredCalendar:
     now = resources.clock.now()
 
     def work(connection: Connection) -> None:
@@ -150,10 +150,10 @@ def _insert(resources: Resources, caller: Caller, calendar: CalendarDefinition) 
         resources.database.write(work)
     except UniqueConflict:
         raise CalendarAlreadyExists(calendar.name) from None
-    return Kept(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
+    return StoredCalendar(calendar, 1, now, coverage_warning(calendar, _today(resources)), owner=caller.principal)
 
 
-def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> Kept:
+def _written_once(resources: Resources, work: Callable[[Connection], StoredCalendar]) -> StoredCalendar:
     """Two edits at once: the second begins again and sees the first."""
     try:
         return resources.database.write(work)
@@ -161,7 +161,7 @@ def _written_once(resources: Resources, work: Callable[[Connection], Kept]) -> K
         return resources.database.write(work)
 
 
-def _get(connection: Connection, caller: Caller, name: str, today: date) -> Kept:
+def _get(connection: Connection, caller: Caller, name: str, today: date) -> StoredCalendar:
     row = calendar_rows.find(connection, caller.namespace, name)
     if row is not None:
         return _kept(row, today)
@@ -184,15 +184,17 @@ def _own(connection: Connection, caller: Caller, name: str) -> CalendarRow:
     return row
 
 
-def _kept(row: CalendarRow, today: date) -> Kept:
+def _kept(row: CalendarRow, today: date) -> StoredCalendar:
     try:
         calendar = parse_calendar(row.document)
     except (HorariumError, ValueError, TypeError, AttributeError) as wrong:
         raise CannotRead("calendar", row.name, f"document: {wrong}"[:200]) from wrong
-    return Kept(calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner)
+    return StoredCalendar(
+        calendar, row.version, row.updated_at, coverage_warning(calendar, today), row.bundle, row.owner
+    )
 
 
-def _listed(row: CalendarRow, today: date) -> Kept | UnreadableEntry:
+def _listed(row: CalendarRow, today: date) -> StoredCalendar | UnreadableEntry:
     found = unreadable_of(row)
     if found is not None:
         return found
@@ -202,8 +204,8 @@ def _listed(row: CalendarRow, today: date) -> Kept | UnreadableEntry:
         return UnreadableEntry(row.name, wrong.detail)
 
 
-def _shared(calendar: CalendarDefinition, today: date) -> Kept:
-    return Kept(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
+def _shared(calendar: CalendarDefinition, today: date) -> StoredCalendar:
+    return StoredCalendar(replace(calendar, read_only=True), warning=coverage_warning(calendar, today))
 
 
 def _today(resources: Resources) -> date:

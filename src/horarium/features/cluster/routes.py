@@ -9,7 +9,7 @@ from fastapi import Query
 
 from horarium.core.decision.health import watched_status
 from horarium.core.decision.presence import ProcessState
-from horarium.core.decision.record import HealthStatus, WatchedStatus
+from horarium.core.decision.statuses import HealthStatus, WatchedStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState
 from horarium.core.recurrence.zone import tzdata_version
@@ -107,7 +107,7 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     are missing. `gone`: no heartbeat for 30 seconds.
     """
     found = service.cluster(resources, caller)
-    listed: tuple[service.ClusterProcess | UnreadableEntry, ...] = (*found.processes, *found.unreadable)
+    listed: tuple[service.ClusterProcessRow | UnreadableEntry, ...] = (*found.processes, *found.unreadable)
     rows: Any = tuple(readable(resources, "process", listed, _process, lambda each: each.row.owner))
     return Reply(
         Cluster(
@@ -124,7 +124,7 @@ def get_cluster(resources: ResourcesOf, caller: CallerOf) -> Reply:
     )
 
 
-def _process(each: service.ClusterProcess) -> ClusterProcess:
+def _process(each: service.ClusterProcessRow) -> ClusterProcess:
     row, seen = each.row, each.seen
     about, offset = row.process.about, seen.clock_offset_seconds
     return ClusterProcess(
@@ -144,7 +144,7 @@ def _process(each: service.ClusterProcess) -> ClusterProcess:
     )
 
 
-def _worker(each: service.ClusterWorker) -> ClusterWorker:
+def _worker(each: service.ClusterWorkerRow) -> ClusterWorker:
     return ClusterWorker(name=each.name, state=each.state, runs=each.runs, seconds_ago=round(each.silent_seconds, 3))
 
 
@@ -272,7 +272,7 @@ def get_schedule_health(resources: ResourcesOf, caller: CallerOf, schedule_id: s
     return Reply(_examined(schedules_health.examine_one(resources, caller, schedule_id)))
 
 
-def _process_life(process: service.ProcessLife) -> ProcessLife:
+def _process_life(process: service.ProcessHealth) -> ProcessLife:
     return ProcessLife(
         name=process.name,
         alive=process.alive,
@@ -284,7 +284,7 @@ def _process_life(process: service.ProcessLife) -> ProcessLife:
     )
 
 
-def _loop(loop: service.LoopLife) -> LoopLife:
+def _loop(loop: service.LoopHealth) -> LoopLife:
     return LoopLife(
         last_tick_at=to_datetime(loop.last_completed_at),
         seconds_ago=round(loop.seconds_ago, 3),

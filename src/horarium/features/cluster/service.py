@@ -9,7 +9,7 @@ from typing import Final
 
 from horarium.core.decision.health import judge
 from horarium.core.decision.presence import GONE_AFTER_SECONDS, ProcessState, Seen, notes, process_state, silent_seconds
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.json_values import UnreadableEntry
 from horarium.core.document.states import RunState, Status
 from horarium.features.resources import Resources
@@ -40,7 +40,7 @@ REST_SECONDS: Mapping[str, float] = {
 
 
 @dataclass(frozen=True, slots=True)
-class LoopLife:
+class LoopHealth:
     """`limit_seconds`: a loop whose last completed step is older is stuck, or fails again and again."""
 
     name: str
@@ -54,13 +54,13 @@ class LoopLife:
 
 
 @dataclass(frozen=True, slots=True)
-class ProcessLife:
+class ProcessHealth:
     name: str
     since: Instant
     beat_at: Instant
     alive: bool
     draining: bool
-    loops: tuple[LoopLife, ...]
+    loops: tuple[LoopHealth, ...]
 
     @property
     def healthy(self) -> bool:
@@ -68,14 +68,14 @@ class ProcessLife:
 
 
 @dataclass(frozen=True, slots=True)
-class Liveness:
+class LivenessReport:
     """`loops` holds, of each loop, the freshest of all processes: any ticker will do.
 
     `processes` are named by machine and number, and are only for those to whom the machines belong.
     """
 
-    processes: tuple[ProcessLife, ...]
-    loops: tuple[LoopLife, ...]
+    processes: tuple[ProcessHealth, ...]
+    loops: tuple[LoopHealth, ...]
 
     @property
     def healthy(self) -> bool:
@@ -83,28 +83,29 @@ class Liveness:
         return any(loop.name == TICKER and loop.healthy for loop in self.loops)
 
 
-def liveness(resources: Resources, caller: Caller) -> Liveness:
+def liveness(resources: Resources, caller: Caller) -> LivenessReport:
     caller.require(Permission.ADMINISTER)
 
-    def look(connection: Connection) -> Liveness:
+    def look(connection: Connection) -> LivenessReport:
         now = resources.clock.now()
         processes = tuple(process_life(resources, row, now) for row in process_rows(connection))
-        freshest: dict[str, LoopLife] = {}
+        freshest: dict[str, LoopHealth] = {}
         for loop in (loop for process in processes if process.alive for loop in process.loops):
             if loop.name not in freshest or loop.last_completed_at > freshest[loop.name].last_completed_at:
                 freshest[loop.name] = loop
         shown = processes if caller.of_the_house else ()
-        return Liveness(shown, tuple(freshest[name] for name in sorted(freshest)))
+        return LivenessReport(shown, tuple(freshest[name] for name in sorted(freshest)))
 
     return resources.database.read(look)
 
 
-def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessLife:
+def process_life(resources: Resources, row: ProcessRow, now: Instant) -> ProcessHealth:
     alive = silent_seconds(row.beat_at, now) <= GONE_AFTER_SECONDS
     loops = tuple(
-        LoopLife(name, at, _age(at, now), _limit(resources, name)) for name, at in sorted(row.process.completed.items())
+        LoopHealth(name, at, _age(at, now), _limit(resources, name))
+        for name, at in sorted(row.process.completed.items())
     )
-    return ProcessLife(row.owner, row.since, row.beat_at, alive, row.process.draining, loops)
+    return ProcessHealth(row.owner, row.since, row.beat_at, alive, row.process.draining, loops)
 
 
 def _age(at: Instant, now: Instant) -> float:
@@ -125,7 +126,7 @@ MOST_WORKERS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterProcess:
+class ClusterProcessRow:
     """`runs` are those in its hands."""
 
     row: ProcessRow
@@ -134,7 +135,7 @@ class ClusterProcess:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterWorker:
+class ClusterWorkerRow:
     """One that takes runs from pull queues, as far as it holds any. It signs by renewing their leases."""
 
     name: str
@@ -144,15 +145,15 @@ class ClusterWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterStatus:
     """`oldest_ready_seconds` None = nothing is ready. `more`: there was too much to count or to show all of it.
 
     `unreadable` are the rows of processes that cannot be read.
     """
 
     schema: str | None
-    processes: tuple[ClusterProcess, ...]
-    workers: tuple[ClusterWorker, ...]
+    processes: tuple[ClusterProcessRow, ...]
+    workers: tuple[ClusterWorkerRow, ...]
     tick_lag_seconds: float
     oldest_ready_seconds: float | None
     waiting: tuple[WaitingGroup, ...]
@@ -161,12 +162,12 @@ class Cluster:
     unreadable: tuple[UnreadableEntry, ...]
 
 
-def cluster(resources: Resources, caller: Caller) -> Cluster:
+def cluster(resources: Resources, caller: Caller) -> ClusterStatus:
     caller.require_house()
     return resources.database.read(lambda connection: _look(resources, connection))
 
 
-def _look(resources: Resources, connection: Connection) -> Cluster:
+def _look(resources: Resources, connection: Connection) -> ClusterStatus:
     now = resources.clock.now()
     listed = listed_processes(connection)
     damaged = [row for row in listed if isinstance(row, UnreadableEntry)]
@@ -182,7 +183,7 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     ]
     waiting, state = count_rows.waiting_groups(connection), read_state(connection)
     revision = None if state is None else state.revision
-    return Cluster(
+    return ClusterStatus(
         schema=revision,
         processes=tuple(shown),
         workers=tuple(workers[:MOST_WORKERS]),
@@ -195,7 +196,7 @@ def _look(resources: Resources, connection: Connection) -> Cluster:
     )
 
 
-def _process(resources: Resources, row: ProcessRow, held: Mapping[str, LeaseHolder], now: Instant) -> ClusterProcess:
+def _process(resources: Resources, row: ProcessRow, held: Mapping[str, LeaseHolder], now: Instant) -> ClusterProcessRow:
     about, offset = row.process.about, row.process.clock_offset
     life = process_life(resources, row, now)
     silent = silent_seconds(row.beat_at, now)
@@ -212,12 +213,12 @@ def _process(resources: Resources, row: ProcessRow, held: Mapping[str, LeaseHold
         silent_seconds=silent,
     )
     mine = held.get(row.owner)
-    return ClusterProcess(row, seen, 0 if mine is None else mine.runs)
+    return ClusterProcessRow(row, seen, 0 if mine is None else mine.runs)
 
 
-def _worker(held: LeaseHolder, lease_seconds: int, now: Instant) -> ClusterWorker:
+def _worker(held: LeaseHolder, lease_seconds: int, now: Instant) -> ClusterWorkerRow:
     silent = silent_seconds(held.until - lease_seconds * SECOND, now)
-    return ClusterWorker(held.owner, process_state(silent), held.runs, silent)
+    return ClusterWorkerRow(held.owner, process_state(silent), held.runs, silent)
 
 
 def _since(at: Instant | None, now: Instant) -> float | None:
@@ -250,7 +251,7 @@ RUNS: Final = (RunState.HELD, RunState.READY, RunState.LAUNCHING, RunState.QUEUE
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class OverviewCounts:
     """`since` is from where on occurrences count as missed lately, and ends of runs as failed in 24 hours."""
 
     as_of: Instant
@@ -271,14 +272,14 @@ class Overview:
         yield from (name for name in alone if getattr(self, name).bounded)
 
 
-def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> Overview:
+def look(resources: Resources, caller: Caller, bounds: Bounds = BOUNDS) -> OverviewCounts:
     caller.require(Permission.READ)
     namespace, now = caller.scope, resources.clock.now()
 
-    def work(connection: Connection) -> Overview:
+    def work(connection: Connection) -> OverviewCounts:
         require_namespace(connection, caller.namespace)
         open_runs = count_rows.count_open_runs(connection, namespace, bounds.rows)
-        return Overview(
+        return OverviewCounts(
             as_of=now,
             since=now - LATELY,
             schedules=count_rows.count_schedules(connection, namespace, bounds.schedules),

@@ -16,7 +16,7 @@ from horarium.core.decision import agenda
 from horarium.core.decision.agenda import MAX_ROWS, AgendaEntry, AgendaSource, Bucket, LaneCounts
 from horarium.core.decision.evaluator import FACTS
 from horarium.core.decision.facts import NO_FACTS, UnreadablePolicies
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import EventType, Origin, Reason, RunState, Status
 from horarium.errors import InvalidDefinition
@@ -66,7 +66,7 @@ EVERYTHING: Final = Wanted()
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ScheduleOfAgenda:
     """A schedule that has rows, or was asked for by its id; `timezone` None = it cannot be planned."""
 
     name: str
@@ -75,7 +75,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Agenda:
+class AgendaResult:
     """`schedules` by id. `under_way`: open runs from before the window. `lanes` None = not asked for."""
 
     start: Instant
@@ -83,7 +83,7 @@ class Agenda:
     rows: tuple[AgendaEntry, ...]
     buckets: tuple[Bucket, ...]
     truncated: bool
-    schedules: Mapping[str, Shown] = field(default_factory=dict)
+    schedules: Mapping[str, ScheduleOfAgenda] = field(default_factory=dict)
     under_way: tuple[AgendaEntry, ...] = ()
     lanes: tuple[Lane, ...] | None = None
     next_page_token: str | None = None
@@ -119,13 +119,13 @@ def look(
     limit: int = DEFAULT_ROWS,
     bucket_seconds: int = DEFAULT_BUCKET,
     wanted: Wanted = EVERYTHING,
-) -> Agenda:
+) -> AgendaResult:
     """From `start` on and before `end`; the coming 24 hours, unless they are given."""
     caller.require(Permission.READ)
     now = resources.clock.now()
     first, last, limit = window(start, end, now, limit, bucket_seconds)
 
-    def work(connection: Connection) -> Agenda:
+    def work(connection: Connection) -> AgendaResult:
         choice = _choose(connection, caller.namespace, wanted.schedules)
         decided, known_until = _decided(connection, caller.namespace, (first, last), limit, choice, wanted.reason)
         found: list[AgendaSource] = []
@@ -143,7 +143,7 @@ def look(
         ids = {row.schedule_id for row in (*rows, *going)} | set(asked)
         shown = shown_of(resources, connection, caller.namespace, sorted(ids))
         is_short = truncated or is_cut or not _reaches_back(connection, choice, first)
-        return Agenda(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown, going)
+        return AgendaResult(first, last, rows, agenda.buckets(rows, first, bucket_seconds), is_short, shown, going)
 
     return resources.database.read(work)
 
@@ -161,7 +161,9 @@ def _reaches_back(connection: Connection, choice: Choice | None, start: Instant)
     return choice is None or not choice.are_few or forecast_rows.reaches_back(connection, list(choice.uids), start)
 
 
-def shown_of(resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]) -> dict[str, Shown]:
+def shown_of(
+    resources: Resources, connection: Connection, namespace: str, ids: Sequence[str]
+) -> dict[str, ScheduleOfAgenda]:
     """Names, states and zones by schedule id; for an id that was used again, those of the live schedule."""
     found: dict[str, SelectedSchedule] = {}
     for place in range(0, len(ids), _TOGETHER):
@@ -171,7 +173,9 @@ def shown_of(resources: Resources, connection: Connection, namespace: str, ids: 
             if known is None or _age(known) < _age(each):
                 found[each.schedule_id] = each
     plannings = resources.known.load(connection, {each.planning for each in found.values()})
-    return {name: Shown(each.name, each.status, _zone(plannings[each.planning])) for name, each in found.items()}
+    return {
+        name: ScheduleOfAgenda(each.name, each.status, _zone(plannings[each.planning])) for name, each in found.items()
+    }
 
 
 def _age(each: SelectedSchedule) -> tuple[bool, bytes]:

@@ -17,7 +17,7 @@ from horarium.errors import InvalidDefinition
 from horarium.features.forecast import agenda as forecast_agenda
 from horarium.features.forecast import lane_rows as decided
 from horarium.features.forecast import rows as candidates
-from horarium.features.forecast.agenda import Agenda, Choice, Lane, Wanted
+from horarium.features.forecast.agenda import AgendaResult, Choice, Lane, Wanted
 from horarium.features.forecast.lane_rows import StoredLane
 from horarium.features.resources import Resources
 from horarium.features.schedules import list_rows as schedule_lists
@@ -65,7 +65,7 @@ def look(
     wanted: Wanted,
     lane_limit: int = MAX_LANES,
     next_page_token: str | None = None,
-) -> Agenda:
+) -> AgendaResult:
     """Return a page of lanes, in the order of their ids, with at most `limit` rows of each.
 
     A lane with more occurrences has none of them among the rows, and its counts stand for them.
@@ -82,7 +82,7 @@ def look(
     mark = fingerprint({"list": "lanes", "of": filters.fingerprint()})
     after = None if next_page_token is None else read_list_token(next_page_token, caller.namespace, mark)
 
-    def work(connection: Connection) -> Agenda:
+    def work(connection: Connection) -> AgendaResult:
         namespace = caller.namespace
         lanes, stored, more = _page(connection, namespace, filters, after, lane_limit, first)
         if not lanes and after is None:
@@ -156,7 +156,7 @@ class _Page:
     lanes: Sequence[_Lane]
     stored: Mapping[bytes, StoredLane]
 
-    def answer(self, limit: int) -> Agenda:
+    def answer(self, limit: int) -> AgendaResult:
         """Return the lanes with at most `limit` rows of each, and no more of them than the rows of a page allow."""
         schedules = [each for lane in self.lanes for each in lane.schedules]
         coming = self._coming([each.schedule_uid for each in schedules])
@@ -168,7 +168,7 @@ class _Page:
 
     def _answer(
         self, counts: Mapping[str, Mapping[int, LaneCounts]], complete: set[str], coming: Sequence[AgendaSource]
-    ) -> Agenda:
+    ) -> AgendaResult:
         grid = self.grid
         choice = Choice(frozenset(each.schedule_uid for lane in self.lanes for each in lane.schedules), is_cut=False)
         rows = self._rows(complete, coming)
@@ -184,7 +184,7 @@ class _Page:
         shown = forecast_agenda.shown_of(
             self.resources, self.connection, self.namespace, [each.schedule_id for each in self.lanes]
         )
-        return Agenda(
+        return AgendaResult(
             grid.start,
             grid.end,
             rows,

@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Query
 
 from horarium.core.decision.agenda import AgendaEntry
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.document.states import Reason, Status
 from horarium.errors import InvalidDefinition
 from horarium.features.cluster import service as cluster_service
@@ -163,7 +163,9 @@ def get_agenda(
     )
 
 
-def _lanes_within_bytes(lane_limit: int, ask: Callable[[int], agenda.Agenda]) -> tuple[agenda.Agenda, tuple[Any, ...]]:
+def _lanes_within_bytes(
+    lane_limit: int, ask: Callable[[int], agenda.AgendaResult]
+) -> tuple[agenda.AgendaResult, tuple[Any, ...]]:
     """Return a page of as many lanes as fit with their rows."""
     found = ask(lane_limit)
     for _ in range(2):

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.decision.agenda import MISSED_REASONS, Grid, LaneCounts
-from horarium.core.decision.record import HAPPENED, MOST_RECENT, Happened, Recent
+from horarium.core.decision.statuses import HAPPENED, MOST_RECENT, Happened, Recent
 from horarium.core.document.states import UNSUCCESSFUL, EventType, Origin, RunState
 from horarium.features.forecast.rows import OccurrenceEvent, events_of, window
 from horarium.features.history.rows import told_from

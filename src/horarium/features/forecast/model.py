@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from horarium.core.decision.record import Certainty, Forecast
+from horarium.core.decision.statuses import Certainty, Forecast
 from horarium.core.document.states import RunState, Status
 from horarium.features.schedules.model import Moved
 from horarium.platform.wire import Answer, Time

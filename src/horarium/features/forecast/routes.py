@@ -10,13 +10,13 @@ from fastapi import Query
 
 from horarium.core.decision import explain
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
-from horarium.core.decision.record import HAPPENED, MoveKind
+from horarium.core.decision.statuses import HAPPENED, MoveKind
 from horarium.core.decision.year import YearOverview
 from horarium.core.document.states import EventType, Reason
 from horarium.errors import InvalidDefinition
 from horarium.features.forecast import service
 from horarium.features.forecast.service import Previewed
-from horarium.features.schedules.creation import Written
+from horarium.features.schedules.creation import MomentText
 from horarium.features.schedules.model import (
     Explanation,
     Finding,
@@ -149,12 +149,12 @@ def moment(name: str, text: str) -> Instant:
 
 
 @overload
-def written(name: str, text: str, timezone: str | None) -> Written: ...
+def written(name: str, text: str, timezone: str | None) -> MomentText: ...
 @overload
-def written(name: str, text: str | None, timezone: str | None) -> Written | None: ...
-def written(name: str, text: str | None, timezone: str | None) -> Written | None:
+def written(name: str, text: str | None, timezone: str | None) -> MomentText | None: ...
+def written(name: str, text: str | None, timezone: str | None) -> MomentText | None:
     """Read a time in a query, which may be written as a person writes it."""
-    return None if text is None else Written(_with_plus(text), timezone, name)
+    return None if text is None else MomentText(_with_plus(text), timezone, name)
 
 
 def _with_plus(text: str) -> str:

@@ -16,7 +16,7 @@ from horarium.core.decision.explain import OccurrenceExplanation, RunNow, nomina
 from horarium.core.decision.facts import NO_FACTS, NO_SIGNAL, Signal
 from horarium.core.decision.forecast import ForecastRow, RecordedDecision
 from horarium.core.decision.guards import reads_signal
-from horarium.core.decision.record import Forecast
+from horarium.core.decision.statuses import Forecast
 from horarium.core.decision.year import FIRST_YEAR, LAST_YEAR, Past, YearOverview
 from horarium.core.document.calendar import local_date
 from horarium.core.document.definition import Definition
@@ -37,7 +37,7 @@ from horarium.features.resources import Opened, Resources
 from horarium.features.runs import open_rows
 from horarium.features.runs import rows as runs_read
 from horarium.features.schedules import rows as schedules
-from horarium.features.schedules.creation import Written, seen_signals, zone_of
+from horarium.features.schedules.creation import MomentText, seen_signals, zone_of
 from horarium.features.schedules.decisions import gather_facts
 from horarium.features.schedules.health_rows import waiting_runs
 from horarium.features.schedules.rows import ScheduleRow
@@ -69,7 +69,7 @@ class Previewed:
     prompt: str | None = None
 
 
-def moment_of(resources: Resources, caller: Caller, schedule_id: str, written: Written) -> Instant:
+def moment_of(resources: Resources, caller: Caller, schedule_id: str, written: MomentText) -> Instant:
     """A local time is read in the zone of the schedule, unless another is named."""
     caller.require(Permission.READ)
     if not written.needs_schedule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.json_values import damage_of
 from horarium.core.document.states import FEED_KINDS, EventType, NoticeType, RunState
 from horarium.features.tenants.model import FeedEntry
@@ -19,7 +19,7 @@ _SOURCE = "urn:horarium"
 _OF_RUNS = ("duration_seconds", "workflow", "version", "approval")
 
 
-class Written(Protocol):
+class StoredEntry(Protocol):
     """Event or notice as the store returns it."""
 
     @property
@@ -36,7 +36,7 @@ class Written(Protocol):
     def payload(self) -> Mapping[str, Any]: ...
 
 
-def entry_of(event: Written, cursor: str, schedule_id: str | None) -> FeedEntry:
+def entry_of(event: StoredEntry, cursor: str, schedule_id: str | None) -> FeedEntry:
     payload, kind = event.payload, event.event_type
     occurrence = payload.get("occurrence_time")
     return FeedEntry(

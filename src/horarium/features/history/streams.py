@@ -39,7 +39,7 @@ _KEPT_PAGES = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class StreamPage:
     """`pieces` are events as they are sent; without any, `cursor` is where the page begins. It was read `at`."""
 
     pieces: tuple[bytes, ...]
@@ -57,17 +57,17 @@ class FeedPages:
     def __init__(self) -> None:
         self._of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Pages] = WeakKeyDictionary()
 
-    async def after(self, resources: Resources, caller: Caller, cursor: FeedCursor) -> Page:
+    async def after(self, resources: Resources, caller: Caller, cursor: FeedCursor) -> StreamPage:
         return await self._of_loop.setdefault(asyncio.get_running_loop(), _Pages()).after(resources, caller, cursor)
 
 
 class _Pages:
     def __init__(self) -> None:
         self._looking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._kept: OrderedDict[tuple[str, str], Page] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], StreamPage] = OrderedDict()
         self._bytes = 0
 
-    async def after(self, resources: Resources, caller: Caller, cursor: FeedCursor) -> Page:
+    async def after(self, resources: Resources, caller: Caller, cursor: FeedCursor) -> StreamPage:
         looking = self._looking.setdefault(caller.namespace, asyncio.Lock())
         key = caller.namespace, cursor_text(cursor)
         async with looking:
@@ -78,7 +78,7 @@ class _Pages:
                 self._keep(key, found)
             return found
 
-    def _keep(self, key: tuple[str, str], page: Page) -> None:
+    def _keep(self, key: tuple[str, str], page: StreamPage) -> None:
         before = self._kept.pop(key, None)
         self._bytes += page.size - (0 if before is None else before.size)
         self._kept[key] = page
@@ -86,14 +86,14 @@ class _Pages:
             self._bytes -= self._kept.popitem(last=False)[1].size
 
 
-def _read(resources: Resources, caller: Caller, cursor: FeedCursor, now: float) -> Page:
+def _read(resources: Resources, caller: Caller, cursor: FeedCursor, now: float) -> StreamPage:
     """A database that is away for a while ends no stream: what happens meanwhile is told later."""
     try:
         entries = service.onward(resources, caller, cursor, page_size=_PAGE).entries
     except HorariumError:
-        return Page((), cursor, now)
+        return StreamPage((), cursor, now)
     last = service.read_cursor(entries[-1].cursor, "cursor") if entries else cursor
-    return Page(tuple(_pieces(message(resources, entry) for entry in entries)), last, now)
+    return StreamPage(tuple(_pieces(message(resources, entry) for entry in entries)), last, now)
 
 
 def _pieces(messages: Iterable[bytes]) -> Iterable[bytes]:

@@ -14,7 +14,7 @@ from horarium.features.resources import Resources
 from horarium.features.runs import rows as runs_read
 from horarium.features.runs import update_rows
 from horarium.features.runs.rows import RunEventRow, RunRow
-from horarium.features.runs.service import Run, find_held, find_run, view
+from horarium.features.runs.service import RunView, find_held, find_run, view
 from horarium.features.runs.update_rows import EventPlace, LogLineRow, NewLines
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
 from horarium.platform.caller import Caller
@@ -30,7 +30,7 @@ _OF_A_SCHEDULE = frozenset({Origin.SCHEDULED, Origin.MANUAL, Origin.BACKFILL})
 
 
 @dataclass(frozen=True, slots=True)
-class RunEvent:
+class RunEventEntry:
     run_id: bytes
     node_id: str | None
     sequence: int
@@ -47,11 +47,11 @@ class RunEvent:
 class EventPage:
     """`token_after` makes the token of what follows one of these events."""
 
-    events: tuple[RunEvent, ...]
+    events: tuple[RunEventEntry, ...]
     more: bool
     merged: bool
 
-    def token_after(self, event: RunEvent) -> str:
+    def token_after(self, event: RunEventEntry) -> str:
         if not self.merged:
             return str(event.sequence)
         return f"{event.recorded_at}.{id_text(event.run_id)}.{event.sequence}"
@@ -86,7 +86,7 @@ def events(
     return resources.database.read(look)
 
 
-def _own(connection: Connection, run: Run, after: int, limit: int) -> EventPage:
+def _own(connection: Connection, run: RunView, after: int, limit: int) -> EventPage:
     stored = runs_read.events(connection, run.row.run_id, after_sequence=after, limit=limit + 1)
     told = [_event(run.row, each) for each in stored]
     first = _first_events(run, is_held=_was_born_held(run.row, stored))
@@ -94,14 +94,14 @@ def _own(connection: Connection, run: Run, after: int, limit: int) -> EventPage:
     return EventPage(tuple(found[:limit]), len(found) > limit, merged=False)
 
 
-def _merged(connection: Connection, run: Run, after: EventPlace | None, limit: int) -> EventPage:
+def _merged(connection: Connection, run: RunView, after: EventPlace | None, limit: int) -> EventPage:
     row = run.row
     is_root = row.parent_run_id is None
     stored = update_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
     # Steps are of the occurrence and of the revision that their root is of.
     born = _created(Origin.STEP, row)
     told = [
-        RunEvent(
+        RunEventEntry(
             each.run_id,
             each.node_id,
             each.sequence,
@@ -116,12 +116,14 @@ def _merged(connection: Connection, run: Run, after: EventPlace | None, limit: i
     return EventPage(tuple(found[:limit]), len(found) > limit, merged=True)
 
 
-def _place(event: RunEvent) -> EventPlace:
+def _place(event: RunEventEntry) -> EventPlace:
     return event.place
 
 
-def _event(row: RunRow, stored: RunEventRow) -> RunEvent:
-    return RunEvent(row.run_id, row.node_id, stored.sequence, stored.event_type, stored.recorded_at, stored.payload)
+def _event(row: RunRow, stored: RunEventRow) -> RunEventEntry:
+    return RunEventEntry(
+        row.run_id, row.node_id, stored.sequence, stored.event_type, stored.recorded_at, stored.payload
+    )
 
 
 def _read_number(token: str) -> int:
@@ -146,7 +148,7 @@ def _was_born_held(row: RunRow, stored: Sequence[RunEventRow]) -> bool:
     return is_passed and row.origin in _OF_A_SCHEDULE
 
 
-def _first_events(run: Run, *, is_held: bool) -> list[RunEvent]:
+def _first_events(run: RunView, *, is_held: bool) -> list[RunEventEntry]:
     row, definition = run.row, run.definition
     created = _created(row.origin, row) | (row.requested_by or {})
     if row.origin not in _OF_A_SCHEDULE or row.schedule_uid is None:
@@ -172,8 +174,8 @@ def _created(origin: Origin, row: RunRow) -> dict[str, Any]:
     return {"origin": origin.value, "nominal": to_rfc3339(row.nominal), "revision": row.revision}
 
 
-def _first(row: RunRow, sequence: int, kind: RunEventType, payload: Mapping[str, Any]) -> RunEvent:
-    return RunEvent(row.run_id, row.node_id, sequence, kind.value, row.created_at, payload)
+def _first(row: RunRow, sequence: int, kind: RunEventType, payload: Mapping[str, Any]) -> RunEventEntry:
+    return RunEventEntry(row.run_id, row.node_id, sequence, kind.value, row.created_at, payload)
 
 
 MAX_LINES = 5_000
@@ -191,7 +193,7 @@ class Logs:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidLine:
+class ReportedLine:
     """`at` None = now."""
 
     stream: Stream
@@ -214,7 +216,13 @@ def read_logs(resources: Resources, caller: Caller, run_id: str, *, after: int =
 
 
 def add_logs(
-    resources: Resources, caller: Caller, run_id: str, lease_epoch: int, said: Sequence[SaidLine], *, dropped: int = 0
+    resources: Resources,
+    caller: Caller,
+    run_id: str,
+    lease_epoch: int,
+    said: Sequence[ReportedLine],
+    *,
+    dropped: int = 0,
 ) -> int:
     """Store log lines and return their number. Raises RunNotHeld for anyone but the holder of the run."""
     caller.require(Permission.WORK)
@@ -235,14 +243,14 @@ def add_logs(
     return resources.database.write(work)
 
 
-def parse_lines(given: object) -> list[SaidLine]:
+def parse_lines(given: object) -> list[ReportedLine]:
     """Raises InvalidDefinition with the field that is wrong."""
     if not isinstance(given, list | tuple) or len(given) > MAX_LINES:
         raise InvalidDefinition({"lines": [f"must be an array of at most {MAX_LINES} lines"]})
     return [_line(f"lines[{place}]", each) for place, each in enumerate(given)]
 
 
-def _line(where: str, given: object) -> SaidLine:
+def _line(where: str, given: object) -> ReportedLine:
     said = {"text": given} if isinstance(given, str) else given
     if not isinstance(said, Mapping) or not isinstance(said.get("text"), str):
         raise InvalidDefinition({where: ["must be a string or an object with the key text"]})
@@ -258,7 +266,7 @@ def _line(where: str, given: object) -> SaidLine:
         moment = None if at is None else from_rfc3339(at if isinstance(at, str) else "", field="at")
     except InvalidSpec:
         raise InvalidDefinition({f"{where}.at": ["must be a time such as 2026-03-08T07:00:00Z"]}) from None
-    return SaidLine(named, said["text"], moment)
+    return ReportedLine(named, said["text"], moment)
 
 
 def push(resources: Resources, caller: Caller, run_id: str, token: str | None = None) -> None:

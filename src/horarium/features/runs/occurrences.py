@@ -19,7 +19,7 @@ from horarium.features.resources import Opened, Resources
 from horarium.features.runs import definition_rows
 from horarium.features.runs import rows as runs_read
 from horarium.features.runs.rows import RunFilter, RunRow
-from horarium.features.runs.service import EVERYTHING, Run, find_run, view
+from horarium.features.runs.service import EVERYTHING, RunView, find_run, view
 from horarium.features.schedules import rows as schedules
 from horarium.features.schedules.decisions import (
     bypass_on_record,
@@ -60,7 +60,7 @@ class Skipped:
 class OccurrencePage:
     """Newest first."""
 
-    rows: tuple[Run | Skipped, ...]
+    rows: tuple[RunView | Skipped, ...]
     next_page_token: str | None
 
 

@@ -69,7 +69,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _JudgedReport:
     """A report that is judged with others: who says it, about what, in which words, and by which rules."""
 
     item: _Item
@@ -174,7 +174,7 @@ def _written(
     """The outcomes by place; those that are missing are to be reported by themselves."""
     found = {run.run_id: run for run in find_works(connection, [item.run_id for item in items])}
     outcomes: dict[int, Outcome] = {}
-    heard: list[_Heard] = []
+    heard: list[_JudgedReport] = []
     plain = [(item, found[item.run_id]) for item in items if item.run_id in found]
     definitions = resources.definitions.load(connection, (run for _, run in plain))
     for item, run in plain:
@@ -187,7 +187,7 @@ def _written(
         except HorariumError as wrong:
             outcomes[item.place] = _own(wrong)
         else:
-            heard.append(_Heard(item, run, speaker, said, rules))
+            heard.append(_JudgedReport(item, run, speaker, said, rules))
     return outcomes | _recorded(resources, connection, heard)
 
 
@@ -209,11 +209,11 @@ def _defined(
     return reports.without_secrets(said, secrets), rules_for(run.kind, definition.retry, definition.limits)
 
 
-def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Heard]) -> dict[int, Outcome]:
+def _recorded(resources: Resources, connection: Connection, heard: Sequence[_JudgedReport]) -> dict[int, Outcome]:
     now = resources.clock.now()
     refused: dict[bytes, HorariumError] = {}
 
-    def judge(each: _Heard, run: RunWork) -> Change:
+    def judge(each: _JudgedReport, run: RunWork) -> Change:
         try:
             return react(run, each.said, each.rules, now)
         except HorariumError as wrong:  # about this run alone
@@ -226,7 +226,7 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
         each.run.run_id: each.change for each in change_runs(connection, resources.known, judged, now=now, by=by)
     }
     outcomes: dict[int, Outcome] = {}
-    came: dict[int, tuple[_Heard, ReportOutcome]] = {}
+    came: dict[int, tuple[_JudgedReport, ReportOutcome]] = {}
     for each in heard:
         run_id, change = each.run.run_id, changes.get(each.run.run_id, Nothing(NothingCause.NOT_SO))
         try:
@@ -244,7 +244,7 @@ def _recorded(resources: Resources, connection: Connection, heard: Sequence[_Hea
     return outcomes
 
 
-def _came_of(connection: Connection, each: _Heard, change: Change, now: Instant) -> ReportOutcome:
+def _came_of(connection: Connection, each: _JudgedReport, change: Change, now: Instant) -> ReportOutcome:
     speaker, run = each.speaker, each.run
     if each.said.proven and speaker.agent_id is not None and not speaker.sees(run):
         claim_rows.note_worker(connection, run.run_id, speaker.agent_id)

@@ -42,7 +42,7 @@ from horarium.features.approvals.rows import approved_gates
 from horarium.features.resources import Resources
 from horarium.features.runs import claim_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.service import Run, find_held, find_in_namespace, lease_over, view
+from horarium.features.runs.service import RunView, find_held, find_in_namespace, lease_over, view
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.runs.update_rows import MAX_ERROR, add_event, count_events
 from horarium.features.schedules.creation import redactor
@@ -67,7 +67,7 @@ MAX_TYPES = 100
 class Claimed:
     """`lease_epoch` goes back with every heartbeat and with the report; `report_token` may speak for it."""
 
-    run: Run
+    run: RunView
     lease_epoch: int
     lease_until: Instant
     lease_seconds: int
@@ -107,7 +107,7 @@ def claim(
         raise InvalidDefinition({"limit": [f"must be between 1 and {MAX_CLAIM}"]})
     types = None if workflow_types is None else _checked_types(workflow_types)
     owner = (worker or caller.principal or "worker")[:MAX_TEXT_LENGTH]
-    wish = _Wish(caller, queue, owner, limit, types)
+    wish = _ClaimRequest(caller, queue, owner, limit, types)
     while True:
         try:
             claimed = resources.database.write(partial(_claim, resources, wish))
@@ -120,7 +120,7 @@ def claim(
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _ClaimRequest:
     caller: Caller
     queue: str
     owner: str
@@ -136,7 +136,7 @@ class _TooLarge(Exception):
         self.fit = fit
 
 
-def _claim(resources: Resources, wish: _Wish, connection: Connection) -> list[Claimed]:
+def _claim(resources: Resources, wish: _ClaimRequest, connection: Connection) -> list[Claimed]:
     now, seconds = resources.clock.now(), resources.settings.lease_seconds
     if wish.caller.agent_id:
         agent_rows.set_seen(connection, wish.caller.namespace, wish.caller.agent_id, now)
@@ -189,7 +189,7 @@ def _checked_types(types: Sequence[object]) -> list[str]:
     return list(known)
 
 
-def _claimed(resources: Resources, run: Run, now: Instant, seconds: int) -> Claimed:
+def _claimed(resources: Resources, run: RunView, now: Instant, seconds: int) -> Claimed:
     row = run.row
     token = resources.tokens.make(row.run_id, row.attempt, row.gates_passed)
     url = resources.tokens.report_url(id_text(row.run_id))

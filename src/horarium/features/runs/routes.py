@@ -341,9 +341,9 @@ def _listed(
     return Reply(RunList(runs=rows, next_page_token=page.next_page_token))
 
 
-def _occurrences(resources: Resources, found: Iterable[service.Run | Skipped]) -> Iterator[Answer]:
+def _occurrences(resources: Resources, found: Iterable[service.RunView | Skipped]) -> Iterator[Answer]:
     for each in found:
-        if isinstance(each, service.Run):
+        if isinstance(each, service.RunView):
             yield from readable(resources, "run", (each,), summary, lambda run: run.row.run_id)
         else:
             yield from readable(resources, "event", (each,), skipped, lambda row: row.event.sequence)

@@ -24,7 +24,7 @@ from horarium.core.policy.queue import inputs_for
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import task_rows
 from horarium.features.agents.task_rows import AgentPlaces
-from horarium.features.approvals.rows import AskedApproval, newest_approvals
+from horarium.features.approvals.rows import NewestApproval, newest_approvals
 from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows, work_rows
@@ -57,15 +57,15 @@ _FAILED = frozenset({RunState.FAILED, RunState.TIMED_OUT})
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepView:
     """One of the steps of a workflow's run, and the newest question about it."""
 
     row: StepRow
-    asked: AskedApproval | None
+    asked: NewestApproval | None
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunView:
     """A run with what it takes from the revision that it names; `key` is what targets know it by.
 
     `inputs` are decoded where a client encoded them. `asked` is the newest question about it; it was seen at `seen_at`.
@@ -75,10 +75,10 @@ class Run:
     row: RunRow
     definition: Definition | None
     inputs: Any
-    asked: AskedApproval | None
+    asked: NewestApproval | None
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
-    steps: tuple[Step | UnreadableEntry, ...] | None = None
+    steps: tuple[StepView | UnreadableEntry, ...] | None = None
     waits_at: AgentPlaces | None = None
     names: DisplayNames = NO_NAMES
 
@@ -110,7 +110,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    runs: tuple[Run, ...]
+    runs: tuple[RunView, ...]
     next_page_token: str | None
 
 
@@ -127,10 +127,10 @@ EVERYTHING = RunFilter()
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def get(resources: Resources, caller: Caller, run_id: str) -> Run:
+def get(resources: Resources, caller: Caller, run_id: str) -> RunView:
     caller.require(Permission.LOOK)
 
-    def look(connection: Connection) -> Run:
+    def look(connection: Connection) -> RunView:
         (run,) = view(resources, connection, [find_run(connection, caller, run_id)])
         again = tuple(runs_read.reruns(connection, run.row.run_id, _SHOWN_RERUNS))
         waits_at = _full_agent(connection, run.row)
@@ -213,7 +213,7 @@ def lease_over(lease_epoch: int) -> RunNotHeld:
     return RunNotHeld(f"the lease {lease_epoch} of this run expired or belongs to another worker")
 
 
-def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[Run]:
+def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *, whole: bool = True) -> list[RunView]:
     """Without `whole`, without their inputs: those of many at once are nobody's to decode."""
     definitions = resources.definitions.load(connection, rows)
     asked = newest_approvals(connection, [row.run_id for row in rows if _may_be_asked(row)])
@@ -224,7 +224,7 @@ def view(resources: Resources, connection: Connection, rows: Sequence[RunRow], *
         found = definitions[row.run_id]
         definition = None if isinstance(found, Exception) else found
         inputs = _inputs(row, definition) if whole else None
-        viewed.append(Run(row, definition, inputs, asked.get(row.run_id), now, names=names))
+        viewed.append(RunView(row, definition, inputs, asked.get(row.run_id), now, names=names))
     return viewed
 
 
@@ -239,14 +239,14 @@ def _inputs(row: RunRow, definition: Definition | None) -> Any:
     return None if damage_of(inputs) is not None else shown_input(inputs)
 
 
-def _steps(connection: Connection, row: RunRow) -> tuple[Step | UnreadableEntry, ...] | None:
+def _steps(connection: Connection, row: RunRow) -> tuple[StepView | UnreadableEntry, ...] | None:
     """None for what is no run of a stored workflow."""
     if row.workflow is None or row.workflow_version is None:
         return None
     found = steps_of(connection, row.run_id, row.namespace, row.workflow, row.workflow_version)
     waiting = [step.run_id for step in found if isinstance(step, StepRow) and _may_be_asked(step)]
     asked = newest_approvals(connection, waiting)
-    return tuple(Step(step, asked.get(step.run_id)) if isinstance(step, StepRow) else step for step in found)
+    return tuple(StepView(step, asked.get(step.run_id)) if isinstance(step, StepRow) else step for step in found)
 
 
 def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:

@@ -102,7 +102,7 @@ def _count(
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedRun:
     run_id: bytes
     outcome: StartOutcome
     state: RunState
@@ -119,7 +119,7 @@ def start_run(
     scheduled_for: Instant | None = None,
     user_id: str | None = None,
     beside: Mapping[str, Any] | None = None,
-) -> Started:
+) -> StartedRun:
     """`action` is that of a schedule. The same key again names the same run; for other work it is refused.
 
     `user_id` is whom the run is for; only an admin may name somebody else. `beside` is what a schedule could say of
@@ -135,7 +135,7 @@ def start_run(
     whole = to_rfc3339(nominal // SECOND * SECOND)
     definition = replace(signed(parsed.definition, caller), spec=SpecText(at=(whole,)))
 
-    def work(connection: Connection) -> Started:
+    def work(connection: Connection) -> StartedRun:
         earlier = None if key is None else runs_read.find_by_callers_key(connection, caller.namespace, key)
         if earlier is not None:
             refuse_skipping_again(connection, caller, earlier, definition.approval)
@@ -181,10 +181,10 @@ def _parsed(
     )
 
 
-def _again(run: RunRow, workflow: str | None) -> Started:
+def _again(run: RunRow, workflow: str | None) -> StartedRun:
     if run.workflow != workflow or run.origin is not Origin.API:
         raise KeyReused("this idempotency key was used to start another run")
-    return Started(run.run_id, StartOutcome.ALREADY_STARTED, run.state, run.workflow_version)
+    return StartedRun(run.run_id, StartOutcome.ALREADY_STARTED, run.state, run.workflow_version)
 
 
 def _check_room(resources: Resources, connection: Connection, namespace: str) -> None:
@@ -196,7 +196,7 @@ def _check_room(resources: Resources, connection: Connection, namespace: str) ->
 
 def _start(
     resources: Resources, connection: Connection, draft: Draft, run_id: bytes, key: str | None, nominal: Instant
-) -> Started:
+) -> StartedRun:
     """No schedule asked for it: its definition is kept with the run itself."""
     now, planning = resources.clock.now(), draft.planning
     version = _version(connection, draft.definition)
@@ -234,7 +234,7 @@ def _start(
     tenant_rows.add_growth(
         connection, {draft.definition.namespace: tenant_rows.Growth(births=1, bytes=len(to_text(document)))}, now
     )
-    return Started(run_id, StartOutcome.STARTED, state, version)
+    return StartedRun(run_id, StartOutcome.STARTED, state, version)
 
 
 def _version(connection: Connection, definition: Definition) -> int | None:

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.decision.decide import plan_ending
-from horarium.core.decision.record import empties_after
+from horarium.core.decision.statuses import empties_after
 from horarium.core.document.planning import Planning
 from horarium.core.document.states import CommandContext, Obstacle, RunState, Status, check_transition, dispatch_status
 from horarium.core.lifecycle.live_run import Rules

@@ -16,9 +16,9 @@ from horarium.core.document.rendering import texts_of
 from horarium.core.document.states import Origin, RunState, public_status
 from horarium.core.policy.approval import NEVER, ApprovalDecision
 from horarium.core.policy.limits import MILLIONTHS
-from horarium.features.approvals.rows import AskedApproval
+from horarium.features.approvals.rows import NewestApproval
 from horarium.features.runs import model
-from horarium.features.runs.events import RunEvent
+from horarium.features.runs.events import RunEventEntry
 from horarium.features.runs.model import (
     Covered,
     RunApproval,
@@ -33,7 +33,7 @@ from horarium.features.runs.model import (
 from horarium.features.runs.occurrences import Skipped
 from horarium.features.runs.reports import Claimed
 from horarium.features.runs.rows import RunRow, StepRow
-from horarium.features.runs.service import Run, Step
+from horarium.features.runs.service import RunView, StepView
 from horarium.instant import from_rfc3339, to_datetime
 from horarium.platform.database.errors import CannotRead
 from horarium.platform.http.limits import readable_row
@@ -41,18 +41,18 @@ from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
 
 
-def summary(run: Run) -> RunSummary:
+def summary(run: RunView) -> RunSummary:
     return RunSummary(**_common(run))
 
 
-def shown(run: Run) -> model.Run:
+def shown(run: RunView) -> model.Run:
     view = partial(_step, run)
     steps: Any = None if run.steps is None else tuple(readable_row(each, view, _name_of_step) for each in run.steps)
     again = tuple(id_text(each) for each in run.reruns)
     return model.Run(**_whole(run), reruns=again, steps=steps, waiting_for=_place(run))
 
 
-def _place(run: Run) -> RunPlace | None:
+def _place(run: RunView) -> RunPlace | None:
     places, agent_id = run.waits_at, agent_in(run.row.target)
     if places is None or places.capacity is None or agent_id is None:
         return None
@@ -151,7 +151,7 @@ def skipped(row: Skipped) -> RunSummary:
     )
 
 
-def run_event(event: RunEvent) -> model.RunEvent:
+def run_event(event: RunEventEntry) -> model.RunEvent:
     return model.RunEvent(
         run_id=id_text(event.run_id),
         node_id=event.node_id,
@@ -162,7 +162,7 @@ def run_event(event: RunEvent) -> model.RunEvent:
     )
 
 
-def _whole(run: Run) -> dict[str, Any]:
+def _whole(run: RunView) -> dict[str, Any]:
     row, definition = run.row, run.definition
     return _common(run) | {
         "inputs": run.inputs,
@@ -174,7 +174,7 @@ def _whole(run: Run) -> dict[str, Any]:
     }
 
 
-def _common(run: Run) -> dict[str, Any]:
+def _common(run: RunView) -> dict[str, Any]:
     row, definition = run.row, run.definition
     used = {"cost": amount(Decimal(row.cost) / MILLIONTHS), "tokens": row.tokens, "tool_calls": row.tool_calls}
     usage: dict[str, Any] = {"runtime_seconds": run.runtime_seconds, **used}
@@ -229,11 +229,11 @@ def _covers(row: RunRow) -> Covered | None:
     return Covered(first=to_datetime(row.covers_first), last=to_datetime(row.covers_last), count=row.covers_count)
 
 
-def _name_of_step(step: Step) -> bytes:
+def _name_of_step(step: StepView) -> bytes:
     return step.row.run_id
 
 
-def _step(run: Run, step: Step) -> RunStep:
+def _step(run: RunView, step: StepView) -> RunStep:
     row, broken = step.row, damage_of(step.row.result)
     return RunStep(
         node_id=row.node_id,
@@ -255,7 +255,7 @@ def _step(run: Run, step: Step) -> RunStep:
     )
 
 
-def _workflow(run: Run, row: RunRow | StepRow) -> RunWorkflow | None:
+def _workflow(run: RunView, row: RunRow | StepRow) -> RunWorkflow | None:
     """The workflow of a run, or of one of its steps."""
     if row.workflow is None or row.workflow_version is None:
         return None
@@ -263,7 +263,7 @@ def _workflow(run: Run, row: RunRow | StepRow) -> RunWorkflow | None:
     return RunWorkflow(workflow_id=row.workflow, version=row.workflow_version, name=name)
 
 
-def _assignee(run: Run, row: RunRow | StepRow) -> RunAssignee | None:
+def _assignee(run: RunView, row: RunRow | StepRow) -> RunAssignee | None:
     """The assignee of a run, or of one of its steps. Runs from before teams had runs say no type: they are agents'."""
     if row.assignee is None:
         return None
@@ -277,7 +277,7 @@ def _assignee(run: Run, row: RunRow | StepRow) -> RunAssignee | None:
     )
 
 
-def _policies(run: Run) -> RunPolicies | None:
+def _policies(run: RunView) -> RunPolicies | None:
     is_root = run.row.schedule_uid is not None and run.row.parent_run_id is None
     told = policies_of(run.row.effective, run.definition, of_schedule=is_root)
     return None if told is None else shown_policies(told)
@@ -287,7 +287,7 @@ def shown_policies(told: FullPolicies) -> RunPolicies:
     return RunPolicies(**{name: getattr(told, name) for name in RunPolicies.__struct_fields__})
 
 
-def _approval(row: RunRow | StepRow, asked: AskedApproval | None) -> RunApproval | None:
+def _approval(row: RunRow | StepRow, asked: NewestApproval | None) -> RunApproval | None:
     if not row.needs_approval and row.approval_id is None:
         return None
     if asked is None:

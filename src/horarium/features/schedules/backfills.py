@@ -30,7 +30,7 @@ from horarium.platform.wire import FillOutcome, Permission
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class BackfillOccurrence:
     """Outcome of one occurrence; a dry run names no run."""
 
     nominal: Instant
@@ -42,14 +42,14 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True)
-class Backfilled:
+class BackfillResult:
     """`rows` are in the order in which they start; `stopped`: `max_runs` ended the list early.
 
     `message` says why there are none, or fewer than the window might have.
     """
 
     schedule_id: str
-    rows: tuple[Filled, ...]
+    rows: tuple[BackfillOccurrence, ...]
     dry_run: bool
     stopped: bool = False
     message: str | None = None
@@ -86,13 +86,13 @@ def backfill(
     overlap_policy: OverlapPolicy | None = None,
     reverse: bool = False,
     dry_run: bool = False,
-) -> Backfilled:
+) -> BackfillResult:
     """[start, end), cut where the clock has got to; raises BackfillTooLarge beyond 1,000 occurrences.
 
     Occurrences are listed before the writer is taken, which all tenants share; a dry run does without it.
     """
     caller.require(Permission.OPERATE)
-    wish = _Wish(resources, caller, schedule_id, start, end, overlap_policy, reverse)
+    wish = _BackfillRequest(resources, caller, schedule_id, start, end, overlap_policy, reverse)
     if dry_run:
         return resources.database.read(wish.rehearse)
     sketch = resources.database.read(wish.look)
@@ -105,7 +105,7 @@ def backfill(
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _BackfillRequest:
     resources: Resources
     caller: Caller
     schedule_id: str
@@ -122,14 +122,14 @@ class _Wish:
         planning = self.resources.known.load(connection, [row.planning])[row.planning]
         return self._sketch(connection, Opened(row, planning, self.resources.clock.now()))
 
-    def rehearse(self, connection: Connection) -> Backfilled:
+    def rehearse(self, connection: Connection) -> BackfillResult:
         sketch = self.look(connection)
         if not sketch.occurrences:
             return self.nothing(sketch, dry_run=True)
         plan, _, _ = self._plan(connection, sketch.opened, sketch.occurrences, sketch.past, lock=False)
         return self._answer(sketch.opened, sketch.occurrences, plan.decisions, (), dry_run=True)
 
-    def fill(self, connection: Connection, before: _Sketch) -> tuple[Backfilled, tuple[Birth | Skip, ...]]:
+    def fill(self, connection: Connection, before: _Sketch) -> tuple[BackfillResult, tuple[Birth | Skip, ...]]:
         opened = open_schedule(self.resources, connection, self.caller, self.schedule_id)
         sketch = before if before.fits(opened) else self._sketch(connection, opened)
         if not sketch.occurrences:
@@ -154,7 +154,7 @@ class _Wish:
         run_ids = [run.run_id for run in entry.runs]
         return self._answer(opened, sketch.occurrences, plan.decisions, run_ids, dry_run=False), plan.decisions
 
-    def nothing(self, sketch: _Sketch, *, dry_run: bool) -> Backfilled:
+    def nothing(self, sketch: _Sketch, *, dry_run: bool) -> BackfillResult:
         return self._answer(sketch.opened, [], (), (), dry_run=dry_run)
 
     def _answer(
@@ -165,11 +165,11 @@ class _Wish:
         run_ids: list[bytes] | tuple[()],
         *,
         dry_run: bool,
-    ) -> Backfilled:
+    ) -> BackfillResult:
         ids, name = iter(run_ids), opened.row.schedule_id
         rows = (_filled(name, each, None if isinstance(each, Skip) else next(ids, None)) for each in decisions)
         message = remark(opened.sound, self.start, self.end, occurrences)
-        return Backfilled(name, tuple(rows), dry_run, len(decisions) < len(occurrences), message)
+        return BackfillResult(name, tuple(rows), dry_run, len(decisions) < len(occurrences), message)
 
     def _sketch(self, connection: Connection, opened: Opened) -> _Sketch:
         occurrences = occurrences_to_fill(opened.sound, _passed(opened), self.start, self.end)
@@ -210,14 +210,14 @@ def _passed(opened: Opened) -> Position:
     return position._replace(decided_until=max(position.decided_until, opened.now))
 
 
-def _filled(schedule_id: str, decision: Birth | Skip, run_id: bytes | None) -> Filled:
+def _filled(schedule_id: str, decision: Birth | Skip, run_id: bytes | None) -> BackfillOccurrence:
     match decision:
         case Skip(nominal, reason, detail):
-            return Filled(nominal, FillOutcome.SKIPPED, reason=reason, detail=detail)
+            return BackfillOccurrence(nominal, FillOutcome.SKIPPED, reason=reason, detail=detail)
         case Fire() | Hold():
             outcome = FillOutcome.STARTED if isinstance(decision, Fire) else FillOutcome.BUFFERED
             text = "" if run_id is None else id_text(run_id)
             named = instance_id(schedule_id, Origin.BACKFILL, decision.nominal, text)
-            return Filled(decision.nominal, outcome, run_id, named)
+            return BackfillOccurrence(decision.nominal, outcome, run_id, named)
         case _:
             assert_never(decision)

@@ -19,7 +19,7 @@ from horarium.core.decision.facts import NO_FACTS, Facts, SharedFacts, Signal, U
 from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
 from horarium.core.decision.guards import CalendarSpans, reads_signal
 from horarium.core.decision.predicted_runs import is_guarded, is_independent
-from horarium.core.decision.record import NoRun
+from horarium.core.decision.statuses import NoRun
 from horarium.core.document.canonical import UpdateMode, action_document, spec_document
 from horarium.core.document.checks import hosts_of, names_in, secret_names
 from horarium.core.document.definition import Definition
@@ -279,7 +279,7 @@ def moved(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class MomentText:
     """`field` is the request's name for it; `timezone` is that of the request, None = it names none."""
 
     text: str
@@ -301,11 +301,11 @@ class Written:
             raise InvalidDefinition({name: [wrong.message.removeprefix(f"{name}: ")]}) from None
 
 
-def written_end(until: str | None, timezone: str | None) -> Written | None:
+def written_end(until: str | None, timezone: str | None) -> MomentText | None:
     """Read the end from a body with both fields; a zone without an end is an error."""
     if until is None and timezone is not None:
         raise InvalidDefinition({"timezone": ["has no effect without `until`"]})
-    return None if until is None else Written(until, timezone)
+    return None if until is None else MomentText(until, timezone)
 
 
 def zone_of(opened: Opened) -> Zone | None:

@@ -54,7 +54,7 @@ WHOLE: Final = "document"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DraftRequest:
     """`how` an edit is meant. `year` None = the one that it is now, where the schedule is."""
 
     document: object
@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDraft:
     """A checked draft. `opened` is the schedule that it edits; `position` is then that after the edit."""
 
     draft: Draft
@@ -90,7 +90,9 @@ class Invalid:
     forbidden: bool = False
 
 
-def check_asked(resources: Resources, connection: Connection, *, caller: Caller, asked: Asked) -> Checked | Invalid:
+def check_asked(
+    resources: Resources, connection: Connection, *, caller: Caller, asked: DraftRequest
+) -> CheckedDraft | Invalid:
     require_namespace(connection, caller.namespace)
     if asked.schedule_id is None:
         return _check_new(resources, connection, caller, asked)
@@ -101,7 +103,9 @@ def check_asked(resources: Resources, connection: Connection, *, caller: Caller,
     return _check_edit(resources, connection, caller, asked, Opened(row, planning, asked.now))
 
 
-def _check_new(resources: Resources, connection: Connection, caller: Caller, asked: Asked) -> Checked | Invalid:
+def _check_new(
+    resources: Resources, connection: Connection, caller: Caller, asked: DraftRequest
+) -> CheckedDraft | Invalid:
     key = named_in(asked.document)
     try:
         parsed = parse_new(resources, caller, asked.document, generated_id=NAMELESS)
@@ -120,12 +124,12 @@ def _check_new(resources: Resources, connection: Connection, caller: Caller, ask
         errors |= _by_field(wrong)
     if errors:
         return Invalid(errors, key, definition.spec, kept_document(definition, key))
-    return Checked(draft, position, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings))
+    return CheckedDraft(draft, position, (*parsed.warnings, *draft.warnings, *draft.calendar_warnings))
 
 
 def _check_edit(
-    resources: Resources, connection: Connection, caller: Caller, asked: Asked, opened: Opened
-) -> Checked | Invalid:
+    resources: Resources, connection: Connection, caller: Caller, asked: DraftRequest, opened: Opened
+) -> CheckedDraft | Invalid:
     row = opened.row
     base: Definition | None = None
     try:
@@ -157,7 +161,7 @@ def _check_edit(
     )
     storm = (f"{WHOLE}: {ConfirmNeeded(started, MOST_AT_ONCE).message}",) if must_be_confirmed(started) else ()
     warnings = (*parsed.warnings, *draft.warnings, *draft.calendar_warnings, *storm)
-    return Checked(draft, _paused(parsed, draft, opened, position), warnings, opened)
+    return CheckedDraft(draft, _paused(parsed, draft, opened, position), warnings, opened)
 
 
 def _examined_edit(
@@ -217,7 +221,7 @@ def _require_room(
 def _unreadable(
     resources: Resources,
     caller: Caller,
-    asked: Asked,
+    asked: DraftRequest,
     wrong: HorariumError,
     key: str | None,
     base: Definition | None = None,

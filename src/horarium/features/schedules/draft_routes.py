@@ -101,7 +101,7 @@ def draft_schedule(
     )
 
 
-def _shown_year(found: revisions.ScheduleDraft) -> Year:
+def _shown_year(found: revisions.DraftResult) -> Year:
     named = (found.document or {}).get("schedule_id")
     assert found.year is not None  # that is why it is shown
     return shown_year(named or "", found.year)
@@ -194,7 +194,7 @@ def compare_schedule_revisions(
     )
 
 
-def _shown(resources: Resources, schedule: ScheduleRow, written: revisions.Written) -> Revision:
+def _shown(resources: Resources, schedule: ScheduleRow, written: revisions.RevisionEntry) -> Revision:
     row, author = written.row, written.author
     broken = damage_of(row.document)
     if broken is not None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import orjson
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.states import Status
 from horarium.features.schedules.list_rows import Cursor, Filter
@@ -93,7 +93,7 @@ _FOREIGN_SIGNS = frozenset({"!=", "<>", ">=", "<=", ">", "<"})
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class FilterClause:
     field: str
     value: Literal
 
@@ -104,7 +104,7 @@ class _Token:
     text: str
 
 
-def parse_query(text: str) -> tuple[Clause, ...]:
+def parse_query(text: str) -> tuple[FilterClause, ...]:
     """Raises UnsupportedPredicate or InvalidQuery."""
     if len(text) > MAX_QUERY_LENGTH:
         raise _wrong(f"is longer than {MAX_QUERY_LENGTH} characters")
@@ -135,13 +135,13 @@ def _tokens(text: str) -> list[_Token]:
     return tokens
 
 
-def _clause(tokens: list[_Token]) -> Clause:
+def _clause(tokens: list[_Token]) -> FilterClause:
     if len(tokens) < 3 or tokens[0].kind != "word" or tokens[1].text != "=":
         raise _wrong("a clause must have the form `Field = literal`")
     field, value = tokens[0].text, _literal(tokens[2])
     if field in TEXT_FIELDS and not isinstance(value, str):
         raise _wrong(f"{field} must be compared with a quoted string")
-    return Clause(field, value)
+    return FilterClause(field, value)
 
 
 def _literal(token: _Token) -> Literal:
@@ -258,7 +258,7 @@ class ScheduleFilter:
     schedule_ids: tuple[str, ...] | None = None
     labels: Mapping[str, str] | None = None
     search_attributes: Mapping[str, object] | None = None
-    query: tuple[Clause, ...] = ()
+    query: tuple[FilterClause, ...] = ()
     include_deleted: bool = False
     health: HealthStatus | None = None
     calendar: str | None = None
@@ -319,7 +319,7 @@ class ScheduleFilter:
 EVERYTHING = ScheduleFilter()
 
 
-def _narrowed(given: Filter, clause: Clause) -> Filter | None:
+def _narrowed(given: Filter, clause: FilterClause) -> Filter | None:
     text = str(clause.value)
     match clause.field:
         case "Status":

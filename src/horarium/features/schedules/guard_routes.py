@@ -239,7 +239,7 @@ def backfill_schedule(resources: ResourcesOf, caller: CallerOf, schedule_id: str
     )
 
 
-def _filled(row: backfills.Filled) -> Filled:
+def _filled(row: backfills.BackfillOccurrence) -> Filled:
     return Filled(
         fire_time=to_datetime(row.nominal),
         outcome=row.outcome,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from horarium.core.decision.health import HealthFacts, HealthReport, judge
-from horarium.core.decision.record import NEEDS_SOMEBODY
+from horarium.core.decision.statuses import NEEDS_SOMEBODY
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.calendar import CalendarDefinition, coverage_warning, shared_calendar
 from horarium.core.document.planning import Planning

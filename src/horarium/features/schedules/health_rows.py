@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from horarium.core.decision.health import MAX_FAILED_SHOWN, AwaitingApprovals, FailedRun, HealthFacts
-from horarium.core.decision.record import NEEDS_SOMEBODY, HealthStatus
+from horarium.core.decision.statuses import NEEDS_SOMEBODY, HealthStatus
 from horarium.core.document.json_values import unreadable_of
 from horarium.core.document.planning import FAILING_AFTER_DIGITS, FAILING_AFTER_KEY, Planning
 from horarium.core.document.states import UNSUCCESSFUL, RunState, Status

@@ -23,8 +23,8 @@ from horarium.features.runs import open_rows
 from horarium.features.runs.transition_rows import ReportedEvent, record_events
 from horarium.features.schedules import pause_rows, write_rows
 from horarium.features.schedules.creation import (
+    MomentText,
     ScheduleChange,
-    Written,
     moved,
     next_due,
     next_runs,
@@ -58,7 +58,7 @@ def pause(
     *,
     reason: str | None = None,
     note: str | None = None,
-    until: Written | Instant | None = None,
+    until: MomentText | Instant | None = None,
     if_version: int | None = None,
 ) -> ScheduleChange:
     """Stop ticks and releases, not active runs; at `until` the ticker resumes the schedule.
@@ -70,7 +70,7 @@ def pause(
 
     def work(connection: Connection) -> ScheduleChange:
         opened = open_schedule(resources, connection, caller, schedule_id, if_version=if_version)
-        end = until.instant(opened.now, zone_of(opened)) if isinstance(until, Written) else until
+        end = until.instant(opened.now, zone_of(opened)) if isinstance(until, MomentText) else until
         if end is not None and isinstance(opened.planning, Planning):
             # What runs now has ended by then, or is counted as if it had.
             require_confirmed(caller, released_at_once(opened.planning, active=0, held=opened.row.held))

@@ -8,7 +8,7 @@ from typing import Any
 
 from horarium.core.decision.forecast import NOT_TRIGGERABLE, NextRun
 from horarium.core.decision.health import judge
-from horarium.core.decision.record import Recent, in_order
+from horarium.core.decision.statuses import Recent, in_order
 from horarium.core.document.definition import Definition
 from horarium.core.document.document import from_canonical
 from horarium.core.document.states import RunState, Status, instance_id

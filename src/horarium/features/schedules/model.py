@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from horarium.core.decision.record import Certainty, Forecast, Happened, HealthStatus, LastStatus, MoveKind, NoRun
+from horarium.core.decision.statuses import Certainty, Forecast, Happened, HealthStatus, LastStatus, MoveKind, NoRun
 from horarium.core.document.states import EventType, Origin, Reason, RunState, Source, Status
 from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy
 from horarium.platform.wire import (

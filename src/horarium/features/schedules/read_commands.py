@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from horarium.core.decision.record import UNWELL
+from horarium.core.decision.statuses import UNWELL
 from horarium.features.schedules.model import ScheduleHealth
 from horarium.features.schedules.write_commands import ScheduleId
 from horarium.platform.cli import options

@@ -43,8 +43,8 @@ from horarium.features.schedules.draft_checks import (
     NAMELESS,
     NOBODY,
     WHOLE,
-    Asked,
-    Checked,
+    CheckedDraft,
+    DraftRequest,
     Invalid,
     check_asked,
     kept_document,
@@ -61,7 +61,7 @@ MAX_ROWS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleDraft:
+class DraftResult:
     """`errors` are by the path of their field; under `document` stands what is about none.
 
     Where only the *when* can be read, words, fires and year are those of the spec alone. `may_write`: by the role, and
@@ -88,14 +88,14 @@ def draft(
     how: UpdateMode = UpdateMode.PARTS,
     rows: int = 10,
     year: int | None = None,
-) -> ScheduleDraft:
+) -> DraftResult:
     """Show the effects of creating the schedule or, with a `schedule_id`, of changing that schedule."""
     caller.require(Permission.READ)
     if not 0 <= rows <= MAX_ROWS:
         raise InvalidDefinition({"n": [f"must be between 0 and {MAX_ROWS}"]})
     if year is not None and not FIRST_YEAR <= year <= LAST_YEAR:
         raise InvalidDefinition({"year": [f"must be between {FIRST_YEAR} and {LAST_YEAR}"]})
-    asked = Asked(document, schedule_id, how, rows, year, resources.clock.now())
+    asked = DraftRequest(document, schedule_id, how, rows, year, resources.clock.now())
     found = resources.database.read(partial(check_asked, resources, caller=caller, asked=asked))
     may_write = caller.may(Permission.WRITE)
     if isinstance(found, Invalid):
@@ -108,7 +108,7 @@ def draft(
 # ── looking ahead ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _signal(resources: Resources, caller: Caller, found: Checked, asked: Asked) -> Signal:
+def _signal(resources: Resources, caller: Caller, found: CheckedDraft, asked: DraftRequest) -> Signal:
     """Nobody outside is asked about a schedule that is not there."""
     if resources.signals is None or not reads_signal(found.draft.planning):
         return NO_SIGNAL
@@ -117,7 +117,7 @@ def _signal(resources: Resources, caller: Caller, found: Checked, asked: Asked) 
     return resources.signals.ask(caller.namespace, found.opened.row.schedule_id, asked.now)
 
 
-def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Signal) -> ScheduleDraft:
+def _look_ahead(connection: Connection, found: CheckedDraft, asked: DraftRequest, signal: Signal) -> DraftResult:
     definition = found.draft.definition
     facts, shared = _facts(connection, found, asked.now, signal)
     policies = facts.policies
@@ -127,7 +127,7 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
         else ()
     )
     key = None if found.opened is None and named_in(asked.document) is None else definition.schedule_id
-    return ScheduleDraft(
+    return DraftResult(
         {},
         kept_document(definition, key),
         spec_words(spec_document(definition.spec), definition.schedule_id),
@@ -139,7 +139,7 @@ def _look_ahead(connection: Connection, found: Checked, asked: Asked, signal: Si
     )
 
 
-def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal) -> tuple[Facts, SharedFacts]:
+def _facts(connection: Connection, found: CheckedDraft, now: Instant, signal: Signal) -> tuple[Facts, SharedFacts]:
     """Facts that the guards would see now, with the policies of the draft instead of the stored ones."""
     definition = found.draft.definition
     own = Effective(definition.approval, definition.retry, definition.failure, definition.limits)
@@ -159,14 +159,14 @@ def _facts(connection: Connection, found: Checked, now: Instant, signal: Signal)
     return known.get(found.uid, NO_FACTS), shared[definition.namespace]
 
 
-def _fires(found: Checked, facts: Facts, shared: SharedFacts, asked: Asked) -> list[Previewed]:
+def _fires(found: CheckedDraft, facts: Facts, shared: SharedFacts, asked: DraftRequest) -> list[Previewed]:
     """However far away they are. Of a schedule that is not there yet nobody knows the jitter."""
     rows = list(islice(_forecaster(found, facts, shared, asked.now).rows(asked.now), asked.rows))
     shown = rows if found.opened is not None else [row.unjittered() for row in rows]
     return with_inputs(shown, found.draft.definition, found.draft.planning.spec)
 
 
-def _forecaster(found: Checked, facts: Facts, shared: SharedFacts, now: Instant) -> Forecaster:
+def _forecaster(found: CheckedDraft, facts: Facts, shared: SharedFacts, now: Instant) -> Forecaster:
     return Forecaster(
         found.draft.planning,
         found.uid,
@@ -178,7 +178,7 @@ def _forecaster(found: Checked, facts: Facts, shared: SharedFacts, now: Instant)
     )
 
 
-def _look_at_year(found: Checked, facts: Facts, shared: SharedFacts, asked: Asked) -> YearOverview:
+def _look_at_year(found: CheckedDraft, facts: Facts, shared: SharedFacts, asked: DraftRequest) -> YearOverview:
     planning, decided = found.draft.planning, found.position.decided_until
     readable = not isinstance(facts.policies, UnreadablePolicies)
     return look_at_year(
@@ -191,7 +191,7 @@ def _look_at_year(found: Checked, facts: Facts, shared: SharedFacts, asked: Aske
     )
 
 
-def _changes(connection: Connection, found: Checked, opened: Opened, now: Instant) -> FireComparison:
+def _changes(connection: Connection, found: CheckedDraft, opened: Opened, now: Instant) -> FireComparison:
     before = None if isinstance(opened.planning, Exception) else opened.planning
     return changes_between(
         connection,
@@ -238,17 +238,17 @@ def _policies(
     return policies_of(None, definition)
 
 
-def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
+def _of_spec(found: Invalid, asked: DraftRequest) -> DraftResult:
     """Draft of an invalid document, as far as it can be described."""
     if found.spec is None:
-        return ScheduleDraft(found.errors, found.document)
+        return DraftResult(found.errors, found.document)
     key = found.key or NAMELESS
     planning = Planning(found.spec.compile(key))
     position = schedule_changes.begin_position(planning, NOBODY, now=asked.now)
     forecaster = Forecaster(planning, NOBODY, position, NO_FACTS, now=asked.now)
     rows = forecaster.rows(asked.now)
     shown = [Previewed(row.unjittered(), None) for row in islice(rows, asked.rows)]
-    return ScheduleDraft(
+    return DraftResult(
         found.errors,
         found.document,
         spec_words(spec_document(found.spec), key),
@@ -265,7 +265,7 @@ def _of_spec(found: Invalid, asked: Asked) -> ScheduleDraft:
     )
 
 
-def _year(planning: Planning, asked: Asked) -> int:
+def _year(planning: Planning, asked: DraftRequest) -> int:
     return asked.year or local_date(planning.spec.zone.key, asked.now).year
 
 
@@ -275,7 +275,7 @@ _MAX_REVISION = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class RevisionEntry:
     row: RevisionRow
     author: Author
 
@@ -285,7 +285,7 @@ class RevisionPage:
     """`next_page_token` None = there is none before these."""
 
     schedule: ScheduleRow
-    revisions: tuple[Written, ...]
+    revisions: tuple[RevisionEntry, ...]
     next_page_token: str | None
 
 
@@ -316,7 +316,7 @@ def read(
         row = find_any(connection, caller, schedule_id)
         found, more = store.revision_page(connection, row.schedule_uid, before=before, limit=limit)
         known = _authors(connection, row, found)
-        written = tuple(Written(each, known.get(each.revision) or _remembered(row, each)) for each in found)
+        written = tuple(RevisionEntry(each, known.get(each.revision) or _remembered(row, each)) for each in found)
         return RevisionPage(row, written, str(found[-1].revision) if more and found else None)
 
     return resources.database.read(look)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypedDict
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from horarium.core.decision.record import Counts, LastStatus, last_status
+from horarium.core.decision.record import Counts
+from horarium.core.decision.statuses import LastStatus, last_status
 from horarium.core.document.states import Position, Status
 from horarium.instant import Instant
 from horarium.platform.database.statements import TypedRows, object_from_text

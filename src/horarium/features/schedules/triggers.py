@@ -44,7 +44,7 @@ MAX_KEY_LENGTH = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Triggered:
+class TriggerResult:
     """`repeated`: the key has been used before, and this is the run that it started then."""
 
     schedule_id: str
@@ -67,7 +67,7 @@ def trigger(
     even_if_paused: bool = False,
     key: str | None = None,
     inputs: object = None,
-) -> Triggered:
+) -> TriggerResult:
     """With a `key` a repeated trigger is the same trigger; without one each request counts.
 
     Whoever operates starts what somebody wrote; `inputs` in place of those of the schedule are a write. A trigger
@@ -79,7 +79,7 @@ def trigger(
     check_key(key)
     if problems := check_input("inputs", inputs):
         raise InvalidDefinition(problems)
-    wish = _Wish(resources, caller, schedule_id, overlap_policy, even_if_paused, key, inputs)
+    wish = _TriggerRequest(resources, caller, schedule_id, overlap_policy, even_if_paused, key, inputs)
     try:
         with bypass_on_record(resources, caller, schedule_id):
             answer, decided = resources.database.write(wish.fire)
@@ -93,7 +93,7 @@ def trigger(
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _TriggerRequest:
     resources: Resources
     caller: Caller
     schedule_id: str
@@ -102,7 +102,7 @@ class _Wish:
     key: str | None
     inputs: object
 
-    def fire(self, connection: Connection) -> tuple[Triggered, tuple[Birth | Skip, Instant] | None]:
+    def fire(self, connection: Connection) -> tuple[TriggerResult, tuple[Birth | Skip, Instant] | None]:
         """The answer, and what was decided when; nothing was where the key has been used before."""
         opened = self._open(connection)
         check_secrets(self.inputs, opened)
@@ -187,27 +187,27 @@ def position_after(opened: Opened, decision: Birth | Skip, *, takes_turn: bool) 
     return moved
 
 
-def _answer(opened: Opened, decision: Birth | Skip, run: tuple[bytes, RunState] | None, held: int) -> Triggered:
+def _answer(opened: Opened, decision: Birth | Skip, run: tuple[bytes, RunState] | None, held: int) -> TriggerResult:
     schedule_id = opened.row.schedule_id
     if isinstance(decision, Skip):
         full = decision.reason is Reason.BUFFER_FULL
         outcome = TriggerOutcome.BUFFER_FULL if full else TriggerOutcome.SKIPPED
-        return Triggered(schedule_id, outcome, reason=decision.reason, detail=decision.detail)
+        return TriggerResult(schedule_id, outcome, reason=decision.reason, detail=decision.detail)
     assert run is not None  # a birth has one
     run_id, state = run
     named = instance_id(schedule_id, Origin.MANUAL, decision.nominal, id_text(run_id))
     match decision:
         case Fire():
-            return Triggered(schedule_id, TriggerOutcome.TRIGGERED, run_id, named, state)
+            return TriggerResult(schedule_id, TriggerOutcome.TRIGGERED, run_id, named, state)
         case Hold():
-            return Triggered(schedule_id, TriggerOutcome.BUFFERED, run_id, named, state, buffer_depth=held)
+            return TriggerResult(schedule_id, TriggerOutcome.BUFFERED, run_id, named, state, buffer_depth=held)
 
 
-def _again(opened: Opened, run: RunRow) -> Triggered:
+def _again(opened: Opened, run: RunRow) -> TriggerResult:
     if run.schedule_uid != opened.row.schedule_uid:
         raise KeyReused("this idempotency key was used to start another run")
     held = run.state is RunState.HELD
-    return Triggered(
+    return TriggerResult(
         opened.row.schedule_id,
         TriggerOutcome.BUFFERED if held else TriggerOutcome.TRIGGERED,
         run.run_id,

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from msgspec import Raw
 
-from horarium.core.decision.record import HealthStatus, Recent
 from horarium.core.decision.run_policies import told
+from horarium.core.decision.statuses import HealthStatus, Recent
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.descriptions import spec_words
 from horarium.core.document.document import from_canonical

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.calendar import CalendarKind
 from horarium.core.document.states import EventType, RunState
 from horarium.platform.bodies import Body, Name, Text, Whole

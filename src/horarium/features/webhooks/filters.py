@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
-from horarium.core.decision.record import HealthStatus
+from horarium.core.decision.statuses import HealthStatus
 from horarium.core.document.states import FEED_KINDS, FINAL, STATE_GROUPS, RunState
 from horarium.errors import InvalidDefinition
 

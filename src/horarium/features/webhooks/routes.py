@@ -24,7 +24,7 @@ from horarium.features.webhooks.model import (
     SubscriptionList,
     SubscriptionTested,
 )
-from horarium.features.webhooks.service import Kept
+from horarium.features.webhooks.service import StoredSubscription
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
 from horarium.platform.bodies import read_body
@@ -211,11 +211,11 @@ def redeliver_dead_letters(resources: ResourcesOf, caller: CallerOf, subscriptio
     return Reply(Redelivered(subscription_id=id_text(row.subscription_id), outcome=outcome, count=count))
 
 
-def _reply(kept: Kept, status_code: int = 200) -> Reply:
+def _reply(kept: StoredSubscription, status_code: int = 200) -> Reply:
     return Reply(_shown(kept), status_code, headers={"ETag": etag(kept.row.version)})
 
 
-def _shown(kept: Kept) -> Subscription:
+def _shown(kept: StoredSubscription) -> Subscription:
     row = kept.row
     return Subscription(
         subscription_id=id_text(row.subscription_id),

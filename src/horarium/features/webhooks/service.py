@@ -34,7 +34,7 @@ _KIND = "subscription"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredSubscription:
     """`dead` is how many of its entries could not be delivered."""
 
     row: SubscriptionRow
@@ -44,7 +44,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPage:
-    subscriptions: tuple[Kept, ...]
+    subscriptions: tuple[StoredSubscription, ...]
     next_page_token: str | None
 
 
@@ -63,13 +63,13 @@ def create(
     secret: str,
     name: str | None = None,
     narrowed: object = None,
-) -> Kept:
+) -> StoredSubscription:
     """It begins with what happens from now on."""
     caller.require(Permission.WRITE)
     identity, now = new_id(), resources.clock.now()
     wanted = _checked(kinds, narrowed, name, url, secret)
 
-    def work(connection: Connection) -> Kept:
+    def work(connection: Connection) -> StoredSubscription:
         hold_namespace(connection, caller.namespace)
         most = resources.settings.subscriptions_per_namespace
         if rows.count(connection, caller.namespace) >= most:
@@ -96,7 +96,7 @@ def create(
         )
         rows.insert(connection, row)
         resources.name_addresses(_KIND, row.name, (Address("url", url),))
-        return Kept(row, 0)
+        return StoredSubscription(row, 0)
 
     try:
         return resources.database.write(work)
@@ -106,11 +106,11 @@ def create(
 
 def update(
     resources: Resources, caller: Caller, which: str, changes: dict[str, Any], *, if_version: int | None = None
-) -> Kept:
+) -> StoredSubscription:
     """`changes` may have kinds, filter, url, secret and name; the place in the feed stays."""
     caller.require(Permission.WRITE)
 
-    def work(connection: Connection) -> Kept:
+    def work(connection: Connection) -> StoredSubscription:
         hold_key_fingerprint(connection)  # a secret that stays is written again as it was read
         before = _find(connection, caller, which)
         if if_version is not None and before.version != if_version:
@@ -179,7 +179,7 @@ def _after(token: str) -> tuple[str, str]:
     return namespace, name
 
 
-def get(resources: Resources, caller: Caller, which: str) -> Kept:
+def get(resources: Resources, caller: Caller, which: str) -> StoredSubscription:
     """By id or by name."""
     caller.require(Permission.READ)
     return resources.database.read(lambda connection: _kept(connection, [_find(connection, caller, which)])[0])
@@ -276,11 +276,12 @@ def _find(connection: Connection, caller: Caller, which: str) -> SubscriptionRow
     return found
 
 
-def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[Kept]:
+def _kept(connection: Connection, found: Sequence[SubscriptionRow]) -> list[StoredSubscription]:
     dead = delivery_rows.count_dead_letters(connection, [row.subscription_id for row in found]) if found else {}
     problems = rows.problems_of(connection, [row.subscription_id for row in found])
     return [
-        Kept(row, dead.get(row.subscription_id, 0), problems.get(row.subscription_id, NO_PROBLEMS)) for row in found
+        StoredSubscription(row, dead.get(row.subscription_id, 0), problems.get(row.subscription_id, NO_PROBLEMS))
+        for row in found
     ]
 
 

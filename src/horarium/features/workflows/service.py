@@ -66,7 +66,7 @@ class WorkflowChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedWorkflow:
     """`document` as it would be kept."""
 
     document: Mapping[str, Any]
@@ -75,7 +75,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredWorkflow:
     """`graph` None = the row was damaged, and is shown as it is."""
 
     row: WorkflowRow
@@ -184,20 +184,20 @@ def _insert(
     check_bytes(resources, connection, caller.namespace, document, now)
 
 
-def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> Checked:
+def validate(resources: Resources, caller: Caller, document: Mapping[str, Any]) -> CheckedWorkflow:
     """Validate without storing; the returned document has its credentials removed, as it would be stored."""
     caller.require(Permission.READ)
     workflow, taken = without_credentials(read_document(resources, caller, document))
     generated = [name for _, credentials in taken for name in credentials]
 
-    def look(connection: Connection) -> Checked:
+    def look(connection: Connection) -> CheckedWorkflow:
         require_namespace(connection, caller.namespace)
         before = workflow_rows.find(connection, caller.namespace, workflow.workflow_id)
         next_one = replace(workflow, version=1 if before is None else before.version + 1)
         calendars = partial(check_trigger_calendars, resources, connection, caller, workflow)
         check_references(connection, caller, next_one, before, calendars)
         told = warnings_of(resources, connection, caller, workflow, generated)
-        return Checked(workflow_document(workflow), graph_of(workflow), told)
+        return CheckedWorkflow(workflow_document(workflow), graph_of(workflow), told)
 
     return resources.database.read(look)
 
@@ -232,17 +232,17 @@ def delete_in(
 # ── looking ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def get(resources: Resources, caller: Caller, workflow_id: str, version: str | int | None = None) -> Kept:
+def get(resources: Resources, caller: Caller, workflow_id: str, version: str | int | None = None) -> StoredWorkflow:
     """That version; without one, or for `latest`, the newest."""
     caller.require(Permission.READ)
     wanted = read_version(version)
 
-    def look(connection: Connection) -> Kept:
+    def look(connection: Connection) -> StoredWorkflow:
         row = _find(connection, caller, workflow_id, wanted)
         try:
-            return Kept(row, graph_of(read_row(row)))
+            return StoredWorkflow(row, graph_of(read_row(row)))
         except InvalidWorkflow:
-            return Kept(row, None)
+            return StoredWorkflow(row, None)
 
     return resources.database.read(look)
 

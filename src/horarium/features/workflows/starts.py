@@ -21,7 +21,7 @@ from horarium.platform.wire import Permission, StartOutcome
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedWorkflow:
     run_id: bytes
     state: RunState
     outcome: WorkflowStart
@@ -30,7 +30,7 @@ class Started:
 
 def start(
     resources: Resources, caller: Caller, workflow_id: str, asked: WorkflowRunBody, *, key: str | None
-) -> Started:
+) -> StartedWorkflow:
     """Raises WorkflowNotFound, also for a version that is not there."""
     caller.require(Permission.WRITE)
     wanted = read_version(asked.version)
@@ -49,7 +49,7 @@ def start(
         done = starts.start_run(resources, caller, action, key=key, beside=beside)
     except InvalidDefinition as wrong:
         raise InvalidDefinition({_as_asked(path): said for path, said in wrong.errors.items()}) from None
-    return Started(done.run_id, done.state, _outcome(done), done.version or 0)
+    return StartedWorkflow(done.run_id, done.state, _outcome(done), done.version or 0)
 
 
 def _as_asked(path: str) -> str:
@@ -58,7 +58,7 @@ def _as_asked(path: str) -> str:
     return f"inputs{path.removeprefix(inputs)}" if path.startswith(inputs) else path
 
 
-def _outcome(done: starts.Started) -> WorkflowStart:
+def _outcome(done: starts.StartedRun) -> WorkflowStart:
     if done.outcome is StartOutcome.ALREADY_STARTED:
         return WorkflowStart.ALREADY_STARTED
     waits = done.state is RunState.AWAITING_APPROVAL

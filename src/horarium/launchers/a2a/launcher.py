@@ -66,7 +66,7 @@ from horarium.launchers.a2a.messages import (
     push_for,
 )
 from horarium.launchers.launcher import AgentLine, Launcher, LaunchRequest
-from horarium.launchers.payload import CancelRequested, Cleared, DeadlinePassed, WorkEnded, preflight, run_within
+from horarium.launchers.payload import CancelRequested, Cleared, WorkEnded, WorkTimedOut, preflight, run_within
 from horarium.launchers.ssrf import AddressGuard
 from horarium.platform.clock import Clock
 
@@ -335,7 +335,7 @@ class A2ALauncher(Launcher):
         match end:
             case WorkEnded(outcome):
                 return outcome
-            case DeadlinePassed():
+            case WorkTimedOut():
                 late = "the agent sent no final answer before the deadline"
                 return await self._ended(talk, request, RunTimedOut(late) if talk.begun else Unreachable(late))
             case CancelRequested():

@@ -30,7 +30,7 @@ from horarium.errors import HorariumError, InvalidDefinition
 from horarium.platform.clock import Clock
 from horarium.platform.database.errors import DataError, SchemaMissing, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.partitions import named_for_all
-from horarium.platform.database.wakeups import Bell, PostgresListener, Told, Wake, WakeupListener
+from horarium.platform.database.wakeups import Bell, NoticeHandler, PostgresListener, Wake, WakeupListener
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ class PostgresBackend:
         if self._bell is not None:
             self._bell.ring(messages)
 
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupListener:
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupListener:
         if self._bell is not None:
             return self._bell.listen(channels, wake, told)
         return PostgresListener(lambda: self._connect(autocommit=True), channels, wake, told)

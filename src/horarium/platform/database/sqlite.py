@@ -26,7 +26,7 @@ from horarium.platform.clock import Clock
 from horarium.platform.database.errors import DataError, SchemaMissing, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.rehearsal import Overlay, Recording, execute, open_overlay
 from horarium.platform.database.tables import metadata
-from horarium.platform.database.wakeups import Bell, Told, Wake, WakeupListener
+from horarium.platform.database.wakeups import Bell, NoticeHandler, Wake, WakeupListener
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ class SqliteBackend:
     def after_commit(self, messages: Mapping[str, str]) -> None:
         self._bell.ring(messages)
 
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupListener:
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupListener:
         return self._bell.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:

@@ -27,7 +27,7 @@ from horarium.platform.clock import Clock
 from horarium.platform.database import postgres, sqlite
 from horarium.platform.database.errors import CommitUnknown, Contended, StoreUnavailable, Transient, UniqueConflict
 from horarium.platform.database.rehearsal import NotRehearsable, Recording
-from horarium.platform.database.wakeups import Told, Wake, WakeupListener
+from horarium.platform.database.wakeups import NoticeHandler, Wake, WakeupListener
 
 T = TypeVar("T")
 Dialect = Literal["sqlite", "postgresql"]
@@ -62,7 +62,7 @@ class Backend(Protocol):
     def after_begin(self, connection: Connection) -> None: ...
     def before_commit(self, connection: Connection, messages: Mapping[str, str]) -> None: ...
     def after_commit(self, messages: Mapping[str, str]) -> None: ...
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupListener: ...
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupListener: ...
     def clock_offset(self, clock: Clock) -> int: ...
     def stop_waiting(self, at: float) -> None: ...
     def close(self) -> None: ...
@@ -151,7 +151,7 @@ class Database:
             raise RuntimeError("notify must be called inside a write")
         messages.setdefault(channel, payload)
 
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupListener:
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupListener:
         """Call `wake(channel)` on a thread of the database; it must be quick. Wake-ups can be lost: poll as well.
 
         A message with a payload goes to `told` instead, if given.

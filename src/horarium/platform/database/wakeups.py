@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 Wake = Callable[[str], None]
-Told = Callable[[str, str], None]
+NoticeHandler = Callable[[str, str], None]
 """Called with a channel and the payload of a message."""
 
 _log = logging.getLogger("horarium.store")
@@ -40,7 +40,7 @@ class Bell:
         self._lock = threading.Lock()
         self._subscriptions: list[WakeupSubscription] = []
 
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupSubscription:
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupSubscription:
         subscription = WakeupSubscription(self, frozenset(channels), wake, told)
         with self._lock:
             self._subscriptions.append(subscription)
@@ -61,7 +61,7 @@ class Bell:
 class WakeupSubscription:
     """One listener on a Bell."""
 
-    def __init__(self, bell: Bell, channels: frozenset[str], wake: Wake, told: Told | None) -> None:
+    def __init__(self, bell: Bell, channels: frozenset[str], wake: Wake, told: NoticeHandler | None) -> None:
         self._bell = bell
         self._channels = channels
         self._wake = wake
@@ -89,7 +89,7 @@ class PostgresListener:
         connect: Callable[[], psycopg.Connection],
         channels: Iterable[str],
         wake: Wake,
-        told: Told | None = None,
+        told: NoticeHandler | None = None,
     ) -> None:
         self._connect = connect
         self._channels = tuple(sorted(set(channels)))
@@ -153,7 +153,7 @@ class PostgresListener:
                     connection.execute("SELECT 1")
 
 
-def _call(wake: Wake, told: Told | None, channel: str, said: str) -> None:
+def _call(wake: Wake, told: NoticeHandler | None, channel: str, said: str) -> None:
     try:
         if said and told is not None:
             told(channel, said)

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from horarium.instant import SECOND, Instant
 from horarium.platform.clock import Clock
 from horarium.platform.database.transactions import Database
-from horarium.platform.database.wakeups import Told, Wake, WakeupListener
+from horarium.platform.database.wakeups import NoticeHandler, Wake, WakeupListener
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class DatabaseWrapper(Database):
     def notify(self, connection: Connection, channel: str, payload: str = "") -> None:
         self._inner.notify(connection, channel, payload)
 
-    def listen(self, channels: Iterable[str], wake: Wake, told: Told | None = None) -> WakeupListener:
+    def listen(self, channels: Iterable[str], wake: Wake, told: NoticeHandler | None = None) -> WakeupListener:
         return self._inner.listen(channels, wake, told)
 
     def clock_offset(self, clock: Clock) -> int:

@@ -202,7 +202,7 @@ _PAUSE_SECONDS = MINUTE / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusalKey:
     """Key by which refusals are counted; `address` None and no `operation` = one of the others."""
 
     namespace: str
@@ -212,8 +212,8 @@ class Refusal:
     operation: str | None = None
     reason: str | None = None
 
-    def rest(self) -> Refusal:
-        return Refusal(self.namespace, self.act)
+    def rest(self) -> RefusalKey:
+        return RefusalKey(self.namespace, self.act)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +231,10 @@ class Tally:
 
     most_alike: int = MOST_ALIKE
     most: int = _MOST
-    found: dict[tuple[int, Refusal], Counted] = field(default_factory=dict)
+    found: dict[tuple[int, RefusalKey], Counted] = field(default_factory=dict)
     _kinds: Counter[tuple[int, str]] = field(default_factory=Counter)
 
-    def add(self, refusal: Refusal, now: Instant, request_id: str | None, source: str | None) -> None:
+    def add(self, refusal: RefusalKey, now: Instant, request_id: str | None, source: str | None) -> None:
         minute = now // MINUTE
         key = (minute, refusal)
         if key not in self.found and self._is_full(minute, refusal.namespace):
@@ -271,7 +271,7 @@ class Refusals:
         self._timer: threading.Timer | None = None
         self._closed = False
 
-    def add(self, refusal: Refusal, request_id: str | None, source: str | None) -> None:
+    def add(self, refusal: RefusalKey, request_id: str | None, source: str | None) -> None:
         with self._lock:
             self._tally.add(refusal, self._resources.clock.now(), request_id, source)
             self._wait()
@@ -337,15 +337,15 @@ def _is_unaudited(error: HorariumError) -> bool:
     return type(error) is TokenMissing or isinstance(error, WorkspaceCallerUnnamed)
 
 
-def refusal_of(act: Act, caller: Caller | None, address: str, operation: str | None, reason: str) -> Refusal:
+def refusal_of(act: Act, caller: Caller | None, address: str, operation: str | None, reason: str) -> RefusalKey:
     """Key of a refused request; an unauthenticated caller is identified by the address alone.
 
     The rest of what such a caller sends can be forged. The refusal is recorded in the chain of the default namespace,
     since the namespace that the caller names proves nothing.
     """
     if act is Act.LOGIN_FAILED or caller is None:
-        return Refusal(DEFAULT_NAMESPACE, act, address)
-    return Refusal(caller.namespace, act, address, caller.principal, operation, reason)
+        return RefusalKey(DEFAULT_NAMESPACE, act, address)
+    return RefusalKey(caller.namespace, act, address, caller.principal, operation, reason)
 
 
 def _operation(scope: Mapping[str, object]) -> str | None:
@@ -353,7 +353,7 @@ def _operation(scope: Mapping[str, object]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _deed(refusal: Refusal, counted: Counted) -> AuditAction:
+def _deed(refusal: RefusalKey, counted: Counted) -> AuditAction:
     detail = {"count": counted.count, "operation": refusal.operation, "reason": refusal.reason}
     return AuditAction(
         refusal.act,

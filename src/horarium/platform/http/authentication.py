@@ -28,8 +28,8 @@ from horarium.platform.errors import Unauthorized
 from horarium.platform.http.browser_sessions import (
     SOURCE_HEADER,
     CrossSite,
-    Opened,
-    Sender,
+    OpenedSession,
+    RequestSource,
     SessionCookies,
     clear_header,
     is_foreign,
@@ -220,7 +220,7 @@ class SessionOver(TokenMissing):
     """It was good once, or contradicts another good one, so nothing was guessed."""
 
 
-class Shown(NamedTuple):
+class PresentedCredentials(NamedTuple):
     authorization: str | None
     certificate: Certificate | None
 
@@ -234,14 +234,14 @@ def authorization_of(request: Request) -> str | None:
     return found
 
 
-def shown_by(request: Request) -> Shown:
+def shown_by(request: Request) -> PresentedCredentials:
     """Raises CrossSite and Unauthorized."""
-    return _checked(request, Shown(authorization_of(request), certificate_of(request.scope)))
+    return _checked(request, PresentedCredentials(authorization_of(request), certificate_of(request.scope)))
 
 
-def shown_again(request: Request) -> Shown:
+def shown_again(request: Request) -> PresentedCredentials:
     """In the midst of a long answer: a session that has ended meanwhile is over."""
-    return _checked(request, Shown(_authorization(request), certificate_of(request.scope)))
+    return _checked(request, PresentedCredentials(_authorization(request), certificate_of(request.scope)))
 
 
 def require_our_page(request: Request) -> None:
@@ -250,7 +250,7 @@ def require_our_page(request: Request) -> None:
         raise CrossSite
 
 
-def session_of(request: Request) -> Opened | None:
+def session_of(request: Request) -> OpenedSession | None:
     """The session by which the request was let in; None = by something else."""
     sessions: SessionCookies = request.app.state.sessions
     if _header(request, sessions) is not None:
@@ -301,9 +301,9 @@ def _cleared(request: Request, answer: Response, names: Iterable[str]) -> Respon
     return answer
 
 
-def sender_of(request: Request) -> Sender:
+def sender_of(request: Request) -> RequestSource:
     headers = request.headers
-    return Sender(
+    return RequestSource(
         request.method,
         site=headers.get("sec-fetch-site"),
         origin=headers.get("origin"),
@@ -320,7 +320,7 @@ def _own_origins(request: Request) -> frozenset[str]:
     return frozenset({asked, origin_of(public.scheme, public.netloc.rpartition("@")[2])})
 
 
-def _checked(request: Request, shown: Shown) -> Shown:
+def _checked(request: Request, shown: PresentedCredentials) -> PresentedCredentials:
     """A browser sends a certificate along as it does a cookie; a program that has one says nothing of pages."""
     if shown.authorization is None and shown.certificate is not None and is_foreign(sender_of(request)):
         raise CrossSite
@@ -359,7 +359,7 @@ def _values(sessions: SessionCookies, request: Request) -> list[str]:
     return sessions.shown_in(request.headers.getlist("cookie"), secure=by_tls(request))
 
 
-def _good(sessions: SessionCookies, request: Request) -> list[Opened]:
+def _good(sessions: SessionCookies, request: Request) -> list[OpenedSession]:
     resources: Resources = request.app.state.resources
     now = resources.clock.now()
     opened = (sessions.unseal(value) for value in _values(sessions, request))

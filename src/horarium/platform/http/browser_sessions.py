@@ -31,7 +31,7 @@ _SECURE_PREFIX: Final = "__Secure-"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedSession:
     """`until` is when the session ends, whatever the token says."""
 
     secret: str = field(repr=False)
@@ -74,7 +74,7 @@ class SessionCookies:
     def seal(self, secret: str, until: Instant) -> str:
         return self._sealed(secret, until, _PURPOSE)
 
-    def unseal(self, value: str) -> Opened | None:
+    def unseal(self, value: str) -> OpenedSession | None:
         """None for what we have not made, or somebody has changed."""
         return self._unsealed(value, _PURPOSE)
 
@@ -100,13 +100,13 @@ class SessionCookies:
         plain = until.to_bytes(_END_BYTES, "big", signed=True) + secret.encode()
         return urlsafe_b64encode(nonce + self._cipher.encrypt(nonce, plain, purpose)).decode().rstrip("=")
 
-    def _unsealed(self, value: str, purpose: bytes) -> Opened | None:
+    def _unsealed(self, value: str, purpose: bytes) -> OpenedSession | None:
         if len(value) > _MAX_COOKIE:
             return None
         try:
             raw = _raw(value)
             plain = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose)
-            return Opened(plain[_END_BYTES:].decode(), int.from_bytes(plain[:_END_BYTES], "big", signed=True))
+            return OpenedSession(plain[_END_BYTES:].decode(), int.from_bytes(plain[:_END_BYTES], "big", signed=True))
         except (InvalidTag, ValueError):
             return None
 
@@ -170,7 +170,7 @@ class CrossSite(OperationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class RequestSource:
     """Source of a request as its headers state it. `own` are the origins under which the service is called."""
 
     method: str
@@ -180,14 +180,14 @@ class Sender:
     own: Collection[str] = ()
 
 
-def is_foreign(sender: Sender) -> bool:
+def is_foreign(sender: RequestSource) -> bool:
     """Tell whether it comes from a page of another site, as far as it states one; a program states none."""
     if sender.site is not None:
         return sender.site not in (_OWN_PAGE, _NO_PAGE)
     return sender.origin is not None and sender.origin not in sender.own
 
 
-def is_our_page(sender: Sender) -> bool:
+def is_our_page(sender: RequestSource) -> bool:
     """Tell whether a cookie counts: to read, unless another site's page sends it; to change, if this site's page does.
 
     No form and no link can send the header that names the source, and no script of another origin without permission.

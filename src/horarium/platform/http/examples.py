@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from horarium.core.decision.record import Certainty, Forecast, HealthStatus, LastStatus, NoRun
+from horarium.core.decision.statuses import Certainty, Forecast, HealthStatus, LastStatus, NoRun
 from horarium.core.document.calendar import CalendarKind
 from horarium.core.document.states import EventType, Reason, RunState, Source, Status
 from horarium.core.policy.queue import CatchupPolicy, OverlapPolicy

@@ -65,7 +65,7 @@ _PURPOSE = b"idempotency:"
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _RequestKey:
     """`of` tells two requests apart that have the same key; so do the others, which older keys have made.
 
     A request that `deletes` makes room: its response is stored also where the quota of bytes is used up.
@@ -113,7 +113,9 @@ def idempotent(endpoint: KeyedEndpoint, marks: Mapping[str, Any], how: Transacti
         check_key(idempotency_key)
         text = _meaning(request, given)
         mark, *others = (_fingerprint(key, text) for key in resources.tokens.keys)
-        asked = _Asked(f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others), request.method == "DELETE")
+        asked = _RequestKey(
+            f"{caller.principal or ''}\n{idempotency_key}", mark, tuple(others), request.method == "DELETE"
+        )
 
         def act(inside: Resources) -> Reply:
             return endpoint(resources=inside, caller=caller, **given)
@@ -140,7 +142,7 @@ def _with_key(signature: inspect.Signature) -> inspect.Signature:
 def _answer_once(
     resources: Resources,
     caller: Caller,
-    asked: _Asked,
+    asked: _RequestKey,
     act: Callable[[Resources], Reply],
     marks: Mapping[str, Any],
     write: Callable[[Callable[[Connection], Reply | ApprovalRequired]], Reply | ApprovalRequired],
@@ -177,7 +179,11 @@ def _answer_once(
 
 
 def _answer_in_parts(
-    resources: Resources, caller: Caller, asked: _Asked, act: Callable[[Resources], Reply], marks: Mapping[str, Any]
+    resources: Resources,
+    caller: Caller,
+    asked: _RequestKey,
+    act: Callable[[Resources], Reply],
+    marks: Mapping[str, Any],
 ) -> Reply:
     """Store the answer after the request. One that ended in the middle is done again, and finds less to do."""
     earlier = resources.database.read(lambda connection: idempotency.recall(connection, caller.namespace, asked.key))
@@ -189,7 +195,7 @@ def _answer_in_parts(
     return answer
 
 
-def _remember(resources: Resources, connection: Connection, caller: Caller, asked: _Asked, answer: Reply) -> None:
+def _remember(resources: Resources, connection: Connection, caller: Caller, asked: _RequestKey, answer: Reply) -> None:
     """Raise QuotaExceeded where the answer does not fit."""
     kept, now = _kept(answer), resources.clock.now()
     if not asked.deletes:
@@ -199,7 +205,7 @@ def _remember(resources: Resources, connection: Connection, caller: Caller, aske
     )
 
 
-def _again(earlier: Remembered, asked: _Asked, marks: Mapping[str, Any]) -> Reply:
+def _again(earlier: Remembered, asked: _RequestKey, marks: Mapping[str, Any]) -> Reply:
     if earlier.request_hash not in (asked.of, *asked.others):
         raise KeyReused("This Idempotency-Key was used for a different request. Use a new key.")
     kept = earlier.answer
