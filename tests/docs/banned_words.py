@@ -11,6 +11,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,6 +73,8 @@ BANNED: Mapping[str, str] = {
 }  # fmt: skip
 _PATTERN = re.compile("|".join(rf"(?P<p{i}>\b(?:{words})\b)" for i, words in enumerate(BANNED)), re.IGNORECASE)
 _ADVICE = list(BANNED.values())
+# Most texts have no banned word, and without named groups the search takes a seventh of the time.
+_ANY = re.compile(rf"\b(?:{'|'.join(BANNED)})\b", re.IGNORECASE)
 
 # A line of help, a setting or a heading names a thing or an act.
 _QUESTION = re.compile(r"(What|Which|Who|Whom|Whose|Whether|Of|How(?!-to| to))\b")
@@ -97,6 +100,8 @@ class Text(NamedTuple):
 def findings(texts: Iterator[Text]) -> Iterator[Finding]:
     for path, line, text in texts:
         flat = " ".join(text.split())
+        if _ANY.search(flat) is None:
+            continue
         for match in _PATTERN.finditer(flat):
             advice = _ADVICE[int(str(match.lastgroup)[1:])]
             yield Finding(path, line, match.group(), advice, flat[max(0, match.start() - 60) :])
@@ -107,14 +112,27 @@ def findings(texts: Iterator[Text]) -> Iterator[Finding]:
 
 def strings_of_python(root: Path = ROOT) -> Iterator[Text]:
     """Each string in the source that is no docstring: help, problems, settings, warnings, log lines."""
+    for text in _of_python(root)[0]:
+        if not _NAME.fullmatch(text.text) and not _SQL.match(text.text):
+            yield text
+
+
+@cache
+def _of_python(root: Path) -> tuple[list[Text], list[Text]]:
+    """Read the strings of the source, and its docstrings."""
+    strings: list[Text] = []
+    docstrings: list[Text] = []
     for path in sorted((root / "src/horarium").rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        documented = {id(doc) for node in ast.walk(tree) if (doc := _docstring(node)) is not None}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-                if _NAME.fullmatch(node.value) or _SQL.match(node.value):
-                    continue
-                yield Text(str(path.relative_to(root)), node.lineno, node.value)
+        name = str(path.relative_to(root))
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        documented = {id(doc): doc for node in nodes if (doc := _docstring(node)) is not None}
+        docstrings += [Text(name, doc.lineno, str(doc.value).strip()) for doc in documented.values()]
+        strings += [
+            Text(name, node.lineno, node.value)
+            for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented
+        ]
+    return strings, docstrings
 
 
 # A machine word, or no text at all. A part of an f-string, such as " nobody", is text.
@@ -123,10 +141,7 @@ _SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE) ")
 
 
 def docstrings(root: Path = ROOT) -> Iterator[Text]:
-    for path in sorted((root / "src/horarium").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if (doc := _docstring(node)) is not None:
-                yield Text(str(path.relative_to(root)), doc.lineno, str(doc.value).strip())
+    yield from _of_python(root)[1]
 
 
 def _docstring(node: ast.AST) -> ast.Constant | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 from ui.conftest import OpenPage
-from ui.looking import NARROW, assert_accessible, assert_fits, assert_nothing_is_cut, settled
+from ui.looking import NARROW, assert_accessible, assert_fits, assert_nothing_is_cut, follow, settled
 from ui.serving import Served
 
 # Dialogs by page and by the buttons that open them; nothing is sent from any of them.
@@ -32,22 +31,23 @@ DIALOGS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("path", DIALOGS)
-def test_a_dialog_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage, served: Served, path: str) -> None:
-    page = open_page(path.format(run_id=served.fleet.run_id), theme="dark", width=NARROW["width"])
+def test_dialogs_fit_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage, served: Served) -> None:
+    page = open_page("/runs", theme="dark", width=NARROW["width"])
     settled(page)
-    if path == "/":
-        page.get_by_role("button", name="Menu").click()
-    for name in DIALOGS[path]:
-        page.get_by_role("button", name=name, exact=True).first.click()
-        dialog = page.get_by_role("dialog")
-        expect(dialog).to_be_visible()
-        expect(dialog.locator(".loading")).to_have_count(0)
-        assert_fits(page)
-        assert_nothing_is_cut(page)
-        assert_accessible(page, inside="dialog[open]")
-        page.keyboard.press("Escape")
-        expect(dialog).to_have_count(0)
+    for path, names in DIALOGS.items():
+        follow(page, path.format(run_id=served.fleet.run_id))
+        if path == "/":
+            page.get_by_role("button", name="Menu").click()
+        for name in names:
+            page.get_by_role("button", name=name, exact=True).first.click()
+            dialog = page.get_by_role("dialog")
+            expect(dialog, f"{name} on {path}").to_be_visible()
+            expect(dialog.locator(".loading")).to_have_count(0)
+            assert_fits(page)
+            assert_nothing_is_cut(page)
+            assert_accessible(page, inside="dialog[open]")
+            page.keyboard.press("Escape")
+            expect(dialog, f"{name} on {path}").to_have_count(0)
 
 
 def test_a_menu_fits_a_phone_and_can_be_read_in_the_dark(open_page: OpenPage) -> None:

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 from ui.conftest import Fresh, OpenPage
 from ui.fleet import DISCARD
-from ui.looking import DIALOG, assert_accessible, settled
+from ui.looking import DIALOG, assert_accessible, follow, settled
 from ui.serving import Served, until
 
 from horarium.instant import HOUR, to_rfc3339
@@ -196,7 +196,7 @@ def assert_counts_are_lengths(page: Page) -> dict[str, int]:
     found = {}
     for name in names:
         for _ in range(5):
-            page.goto("./")
+            follow(page, "/")
             link = page.get_by_role("list", name="Overview").get_by_role("link", name=name)
             number = link.locator(".count-number")
             expect(number).to_have_text(re.compile(r"^\d+$"))

@@ -9,7 +9,7 @@ import pytest
 from databases import empty_postgres
 from node_here import Node
 from ui.conftest import OpenPage, fleet_of
-from ui.looking import settled
+from ui.looking import follow, settled
 from ui.serving import Served, up
 from ui.test_pages import PAGES, assert_seen
 
@@ -30,8 +30,8 @@ def served(node: Node, past: Path, postgres_server: str, tmp_path_factory: pytes
 
 def test_the_pages_are_the_same_on_postgresql(open_page: OpenPage, served: Served) -> None:
     """One page after the other, as somebody who looks around."""
-    page = open_page()
+    page = open_page("/workflows")
+    settled(page)
     for shown in (each for each in PAGES if each.name in LOOKED_AT):
-        page.goto(f".{shown.address(served)}")
-        settled(page)
+        follow(page, shown.address(served))
         assert_seen(page, shown)
