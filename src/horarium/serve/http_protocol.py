@@ -1,16 +1,11 @@
-"""Bounds of one connection: time for headers and bodies, clients that do not read, and bodies in tiny chunks.
-
-uvicorn reads a request for as long as it takes, and writes to clients that do not read. Deadlines are plain numbers,
-which the server compares with its clock ten times a second: a timer for each request would cost more.
-"""
+"""Limits of one connection that uvicorn has no settings for; docs/decisions/0037 lists them."""
 
 from __future__ import annotations
 
 import asyncio
 import resource
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
 from http import HTTPStatus
@@ -26,7 +21,7 @@ from horarium.platform.http.connections import Network, network_of
 from horarium.platform.http.middleware import ambiguous_length
 from horarium.platform.http.responses import problem
 from horarium.platform.settings import Settings
-from horarium.serve.sockets import ConnectionSeat, SeatLimits, Seats, fitting, with_certificate
+from horarium.serve.sockets import ConnectionSeat, SeatLimits, Seats, fitting
 
 # A whole request line and all headers of a request.
 HEAD_BYTES = 16_384
@@ -38,38 +33,17 @@ _LEAST_READ_BYTES_A_SECOND = 1_024
 
 
 class Phase(Enum):
-    """State of a connection by what it waits for."""
+    """What the client owes."""
 
-    HEAD = "the headers of a request"
-    BODY = "the body of a request"
-    US = "our answer"
-    NEXT = "another request"
+    HEAD = "headers"
+    BODY = "body"
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionTimeouts:
-    """Seconds that a phase may last, and that a reader may take to read a little."""
-
-    head_seconds: float
-    body_seconds: float
-
-
-def phase_of(their_state: Any, *, idle: bool) -> Phase:
-    """`idle`: an answer was given, and nothing has come since."""
+def phase_of(their_state: Any, *, idle: bool) -> Phase | None:
+    """Return what the client owes; None = nothing. `idle`: an answer was given, and nothing has come since."""
     if their_state is h11.IDLE:
-        return Phase.NEXT if idle else Phase.HEAD
-    return Phase.BODY if their_state is h11.SEND_BODY else Phase.US
-
-
-def seconds_for(phase: Phase, patience: ConnectionTimeouts) -> float | None:
-    """None = it ends by itself: our answer, or by the server's own limit of idleness."""
-    match phase:
-        case Phase.HEAD:
-            return patience.head_seconds
-        case Phase.BODY:
-            return patience.body_seconds
-        case Phase.US | Phase.NEXT:
-            return None
+        return None if idle else Phase.HEAD
+    return Phase.BODY if their_state is h11.SEND_BODY else None
 
 
 def reads(before: int, now: int, seconds: float) -> bool:
@@ -106,8 +80,31 @@ class _Reader(h11.Connection):
 
 
 class BoundedProtocol(H11Protocol):
+    """uvicorn's protocol with what uvicorn 0.54 cannot do through its settings.
+
+    - Deadlines of headers and body: uvicorn limits only the time between two requests (`timeout_keep_alive`). Each
+      deadline is a number that the server compares with its clock ten times a second, since a timer for each request
+      would cost more.
+    - Clients that do not read: uvicorn waits for them without limit, also when it closes the connection.
+    - Connections of one address, and a reserve for probes: `limit_concurrency` has one limit for everybody, which also
+      refuses probes.
+    - Bodies in tiny chunks, and requests with both a length and a transfer coding: h11 accepts them. The reader that
+      refuses them replaces uvicorn's, so it also limits the headers instead of `h11_max_incomplete_event_size`.
+    - Refusals as problem documents with 400, 408 or 431: uvicorn sends 400 as plain text, and raises an exception if a
+      response has begun.
+    - Memory of an unread body: without this, it stays until Python searches for reference cycles.
+    - Clients that are cut off when the service stops: uvicorn waits for the rest of a body as long as for a handler
+      (`timeout_graceful_shutdown`).
+    """
+
     def __init__(
-        self, *, seats: Seats, patience: ConnectionTimeouts, proxies: tuple[Network, ...], base: str = "", **given: Any
+        self,
+        *,
+        seats: Seats,
+        patience: Mapping[Phase, float],
+        proxies: tuple[Network, ...],
+        base: str = "",
+        **given: Any,
     ) -> None:
         super().__init__(**given)
         self._base = base
@@ -117,13 +114,12 @@ class BoundedProtocol(H11Protocol):
         self._proxies = proxies
         self._seat: ConnectionSeat | None = None
         self._address: str | None = None
-        self._waits_for: tuple[Any, Phase] | None = None
+        self._waits_for: tuple[Any, Phase | None] | None = None
         self._until: float | None = None
         self._unread: tuple[int, float] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         super().connection_made(transport)
-        self.app_state = with_certificate(self.app_state, transport)
         self._address = self._sharing()
         self._seat = self._seats.take(self, self._address)
         if self._seat is ConnectionSeat.PROBES:
@@ -163,7 +159,7 @@ class BoundedProtocol(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or self.flow.write_paused:
             return False
-        return phase_of(self.conn.their_state, idle=False) is Phase.US
+        return phase_of(self.conn.their_state, idle=False) is None
 
     def keep_time(self, now: float) -> None:
         """Asked several times a second."""
@@ -190,36 +186,31 @@ class BoundedProtocol(H11Protocol):
         if self._waits_for is not None and self._waits_for == (self.cycle, phase):
             return
         self._waits_for = (self.cycle, phase)
-        seconds = seconds_for(phase, self._patience)
-        self._until = None if seconds is None else self.loop.time() + seconds
+        self._until = None if phase is None else self.loop.time() + self._patience[phase]
 
     def _too_slow(self) -> None:
         if self.flow.read_paused:  # it is us who do not read
-            self._until = self.loop.time() + self._patience.body_seconds
+            self._until = self.loop.time() + self._patience[Phase.BODY]
             return
         self._until = None
-        part = "body" if self._waits_for is not None and self._waits_for[1] is Phase.BODY else "headers"
-        self._refuse(408, "request_timeout", f"The {part} of the request did not arrive in time")
+        part = Phase.BODY if self.conn.their_state is h11.SEND_BODY else Phase.HEAD
+        self._refuse(408, "request_timeout", f"The {part.value} of the request did not arrive in time")
 
     def _refuse(self, status: int, reason: str, message: str) -> None:
         """Past h11: the connection ends with it. Whoever has begun to hear another answer hears nothing more."""
-        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE, h11.ERROR) and not self._has_answered():
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(_as_bytes(status, reason, message))
         self.transport.close()
 
-    def _has_answered(self) -> bool:
-        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
-        return cycle is not None and cycle.response_started and not cycle.response_complete
-
     def _expect_reading(self) -> None:
-        self._unread = (self.transport.get_write_buffer_size(), self.loop.time() + self._patience.body_seconds)
+        self._unread = (self.transport.get_write_buffer_size(), self.loop.time() + self._patience[Phase.BODY])
 
     def _keep_reading(self, now: float) -> None:
         assert self._unread is not None
         before, until = self._unread
         if now < until:
             return
-        if not reads(before, self.transport.get_write_buffer_size(), self._patience.body_seconds):
+        if not reads(before, self.transport.get_write_buffer_size(), self._patience[Phase.BODY]):
             self.transport.abort()
             return
         self._expect_reading()
@@ -270,7 +261,7 @@ def bounded_protocol(settings: Settings) -> type[asyncio.Protocol]:
     made = partial(
         BoundedProtocol,
         seats=Seats(SeatLimits(most, min(most, settings.address_connections))),
-        patience=ConnectionTimeouts(settings.header_timeout_seconds, settings.body_timeout_seconds),
+        patience={Phase.HEAD: settings.header_timeout_seconds, Phase.BODY: settings.body_timeout_seconds},
         proxies=tuple(map(ip_network, settings.trusted_proxies)) if settings.behind_proxy else (),
         base=settings.base_path,
     )

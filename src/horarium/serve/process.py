@@ -328,7 +328,7 @@ class _QuietServer(uvicorn.Server):
     async def _secured(self, listening: socket.socket, tls: Tls) -> asyncio.Server:
         """As uvicorn would, but that handshakes are bounded."""
         make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
-        made = partial(make, config=self.config, server_state=self.server_state, app_state={})
+        made = partial(make, config=self.config, server_state=self.server_state)
         return await asyncio.get_running_loop().create_server(
             partial(Arriving, made, tls, arrivals()), sock=listening, backlog=_BACKLOG
         )

@@ -213,10 +213,10 @@ def expiry_of(certificate: Path) -> Instant:
     return from_datetime(x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc)
 
 
-def with_certificate(state: dict[str, Any], transport: asyncio.BaseTransport) -> dict[str, Any]:
+def _certificate_state(transport: asyncio.BaseTransport) -> dict[str, Any]:
     """The state of requests on a connection; uvicorn tells the application nothing about certificates."""
     peer = transport.get_extra_info("peercert")
-    return {**state, STATE: read_certificate(peer)} if peer else state
+    return {STATE: read_certificate(peer)} if peer else {}
 
 
 def _check_readable(name: str, path: Path) -> None:
@@ -250,9 +250,9 @@ def arrivals() -> Seats:
 
 
 class Arriving(asyncio.Protocol):
-    """One such connection. It is made for whatever `make` makes, which gets it as soon as it is secure."""
+    """One such connection. As soon as it is secure, the protocol that `make` makes gets it."""
 
-    def __init__(self, make: Callable[[], asyncio.Protocol], tls: Tls, seats: Seats) -> None:
+    def __init__(self, make: Callable[..., asyncio.Protocol], tls: Tls, seats: Seats) -> None:
         self._make = make
         self._tls = tls
         self._seats = seats
@@ -285,7 +285,7 @@ class Arriving(asyncio.Protocol):
             return
         if secured is None or self._lost:
             return
-        self._protocol = self._make()
+        self._protocol = self._make(app_state=_certificate_state(secured))
         secured.set_protocol(self._protocol)
         self._protocol.connection_made(secured)
         if self._early:

@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import jwt
 import pytest
@@ -24,7 +23,8 @@ from horarium.platform.settings import Settings
 
 NOW = 1_772_323_200
 _, _, PUBLIC = key_pair("ES256")
-ONE, TWO = {**PUBLIC, "kid": "one"}, {**PUBLIC, "kid": "two"}
+PUBLISHED = {**PUBLIC, "kid": "one"}
+ONE, TWO = jwt.PyJWK(PUBLISHED), jwt.PyJWK({**PUBLIC, "kid": "two"})
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ class Issuer:
     """Answers with `keys`, or fails where they are None; counts how often it was asked, and may be held up."""
 
     def __init__(self) -> None:
-        self.keys: tuple[Any, ...] | None = (ONE,)
+        self.keys: tuple[jwt.PyJWK, ...] | None = (ONE,)
         self.asked = 0
         self.answers = threading.Event()
         self.answers.set()
 
-    def __call__(self) -> tuple[Any, ...]:
+    def __call__(self) -> tuple[jwt.PyJWK, ...]:
         self.asked += 1
         self.answers.wait(60)
         if self.keys is None:
@@ -175,7 +175,7 @@ ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
         pytest.param(said("<html>"), b"", 0, "Expecting", id="no JSON"),
         pytest.param(said(b'{"keys": "\xff"}'), b"", 0, "decode", id="no text"),
         pytest.param(said('{"keys": [1]}'), b"", 0, "list of keys", id="no keys"),
-        pytest.param(said(json.dumps({"keys": [ONE] * 101})), b"", 0, "more than 100", id="too many"),
+        pytest.param(said(json.dumps({"keys": [PUBLISHED] * 101})), b"", 0, "more than 100", id="too many"),
         pytest.param(said(json.dumps({"keys": [shared(SECRET, "s")]})), b"", 0, "no usable", id="a shared secret"),
         pytest.param(said('{"keys": [{"kty": "RSA", "n": "AQAB", "e": "AQAB"}, {}]}'), b"", 0, "no usable", id="bad"),
         pytest.param(b"no HTTP at all\r\n\r\n", b"", 0, "no response", id="another protocol"),
@@ -193,9 +193,10 @@ def test_an_answer_that_is_not_good_is_given_up_in_bounded_time(
 
 def test_keys_that_we_do_not_know_are_left_out() -> None:
     """RFC 7517 section 5."""
-    mixed = [{"kty": "NEW"}, shared(SECRET, "s"), ONE, {**TWO, "use": "enc"}]
+    strange = [{"kty": "NEW"}, {"kty": "RSA", "alg": ["RS256"]}, {**PUBLIC, "x": 5}]
+    mixed = [*strange, shared(SECRET, "s"), PUBLISHED, {**PUBLIC, "kid": "two", "use": "enc"}]
     with answering(said(json.dumps({"keys": mixed}))) as url:
-        assert fetch_keys(url) == (ONE,)
+        assert {key.key_id for key in fetch_keys(url)} == {"one"}
 
 
 def test_a_token_of_a_remote_issuer_is_good_and_one_that_is_signed_with_what_it_publishes_is_not() -> None:

@@ -7,27 +7,22 @@ from typing import Any
 import h11
 import pytest
 
-from horarium.serve.http_protocol import ConnectionTimeouts, Phase, is_crumbs, phase_of, reads, seconds_for
+from horarium.serve.http_protocol import Phase, is_crumbs, phase_of, reads
 
 
 @pytest.mark.parametrize(
     ("their_state", "idle", "phase"),
     [
         pytest.param(h11.IDLE, False, Phase.HEAD, id="a new connection, or headers that have begun"),
-        pytest.param(h11.IDLE, True, Phase.NEXT, id="between two requests"),
+        pytest.param(h11.IDLE, True, None, id="between two requests"),
         pytest.param(h11.SEND_BODY, False, Phase.BODY, id="a body that has not ended"),
         pytest.param(h11.SEND_BODY, True, Phase.BODY, id="a body that goes on after its answer"),
-        pytest.param(h11.DONE, False, Phase.US, id="all is said"),
-        pytest.param(h11.MUST_CLOSE, False, Phase.US, id="all is said for good"),
+        pytest.param(h11.DONE, False, None, id="all is said"),
+        pytest.param(h11.MUST_CLOSE, False, None, id="all is said for good"),
     ],
 )
-def test_what_a_connection_waits_for(their_state: Any, idle: bool, phase: Phase) -> None:
+def test_what_the_client_owes(their_state: Any, idle: bool, phase: Phase | None) -> None:
     assert phase_of(their_state, idle=idle) is phase
-
-
-def test_only_what_the_other_side_owes_has_a_deadline() -> None:
-    patience = ConnectionTimeouts(head_seconds=10, body_seconds=30)
-    assert [seconds_for(phase, patience) for phase in Phase] == [10, 30, None, None]
 
 
 @pytest.mark.parametrize(

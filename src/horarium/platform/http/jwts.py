@@ -17,7 +17,7 @@ from horarium.instant import SECOND
 from horarium.platform.clock import Clock
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.errors import Unauthorized
-from horarium.platform.http.remote_keys import KINDS, Key, fitting, own_keys, remote_keys
+from horarium.platform.http.remote_keys import ALGORITHMS, fitting, own_keys, remote_keys
 from horarium.platform.settings import Settings
 from horarium.platform.wire import Role
 
@@ -28,10 +28,8 @@ _LEEWAY_SECONDS = 30
 _LAST_SECOND = 253_402_300_799  # of the year 9999; what is later, or no number at all, is no time
 _LEAST_SECRET_BYTES = 32  # what the shortest hash takes
 _CLAIMS = ("exp", "iat", "sub", "aud", "namespace")
-_ALGORITHMS = frozenset(
-    {"HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512",
-     "EdDSA"}
-)  # fmt: skip
+_SHARED = ALGORITHMS["oct"]
+_PUBLIC = tuple(each for kind, names in ALGORITHMS.items() if kind != "oct" for each in names)
 
 
 class Jwts:
@@ -44,10 +42,9 @@ class Jwts:
         self._log = log
         self._lock = threading.Lock()
         self._read_at: tuple[int, int] | None = None
-        self._keys: tuple[Key, ...] = ()
+        self._keys: tuple[jwt.PyJWK, ...] = ()
         self._remote = remote_keys(settings, clock, log)
-        self._secret = _secret(settings)
-        self._pem = _pem(settings)
+        self._own = {**_secret(settings), **_pem(settings)}
         if settings.jwks_file is not None:
             self._read_at = _stamp(settings.jwks_file)
             self._keys = _read_keys(settings.jwks_file)
@@ -71,7 +68,7 @@ class Jwts:
         except jwt.PyJWTError:
             raise Unauthorized("The token is not a signed JWT.") from None
         algorithm, name = header.get("alg"), header.get("kid")
-        if not isinstance(algorithm, str) or algorithm not in _ALGORITHMS:
+        if not isinstance(algorithm, str) or algorithm not in (*_SHARED, *_PUBLIC):
             raise Unauthorized("The signature algorithm of the token is not supported.")
         if "crit" in header or "b64" in header:
             raise Unauthorized("The header of the token contains an unsupported extension.")
@@ -105,16 +102,13 @@ class Jwts:
 
     def _candidates(self, algorithm: str, name: str | None) -> Iterable[Any]:
         """The operator's own key has no name: it is tried whatever the token calls its key."""
-        kind = KINDS[algorithm[:2]]
-        if kind == "oct" and self._secret is not None and _is_long_enough(self._secret, algorithm):
-            yield self._secret
-        if kind != "oct" and self._pem is not None and _pem_fits(self._pem, algorithm):
-            yield self._pem
+        if (own := self._own.get(algorithm)) is not None:
+            yield own
         yield from fitting(self._current_keys(), algorithm, name)
-        if kind != "oct" and self._remote is not None:
+        if algorithm in _PUBLIC and self._remote is not None:
             yield from fitting(self._remote.current(name), algorithm, name)
 
-    def _current_keys(self) -> tuple[Key, ...]:
+    def _current_keys(self) -> tuple[jwt.PyJWK, ...]:
         """Read the keys of the file.
 
         While it is unreadable, the last keys stay valid: a bad deployment denies no login.
@@ -154,11 +148,6 @@ def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LAST_SECOND
 
 
-def _is_long_enough(secret: bytes, algorithm: str) -> bool:
-    """RFC 7518 section 3.2: a key as long as the hash, at least."""
-    return len(secret) * 8 >= int(algorithm[2:])
-
-
 def looks_signed(token: str) -> bool:
     """Three parts, as RFC 7515 spells them; our own tokens have no dots."""
     return token.count(".") == 2
@@ -184,38 +173,43 @@ def _bearer(claims: Mapping[str, Any], *, everywhere: bool) -> tuple[str, Role, 
     return subject, Role(role), namespace
 
 
-def _secret(settings: Settings) -> bytes | None:
+def _secret(settings: Settings) -> dict[str, Any]:
+    """Return the shared secret for each algorithm that it is long enough for (RFC 7518 section 3.2)."""
     if settings.jwt_secret is None:
-        return None
+        return {}
     secret = settings.jwt_secret.get_secret_value().encode()
     if len(secret) < _LEAST_SECRET_BYTES:
         raise InvalidDefinition({"jwt_secret": [f"must have at least {_LEAST_SECRET_BYTES} bytes"]})
-    return secret
+    return {each: secret for each in _SHARED if jwt.get_algorithm_by_name(each).check_key_length(secret) is None}
 
 
-def _pem(settings: Settings) -> bytes | None:
+def _pem(settings: Settings) -> dict[str, Any]:
+    """Return the public key, parsed, for each algorithm that it fits."""
     if settings.jwt_key_file is None:
-        return None
+        return {}
     try:
         pem = settings.jwt_key_file.read_bytes()
     except OSError as wrong:
         raise InvalidDefinition({"jwt_key_file": [f"cannot be read: {wrong.strerror}"]}) from None
-    if b"PRIVATE" in pem or not any(_pem_fits(pem, each) for each in _ALGORITHMS if each[:2] != "HS"):
+    found = {each: key for each in _PUBLIC if (key := _parsed(pem, each)) is not None}
+    if b"PRIVATE" in pem or not found:
         raise InvalidDefinition(
             {"jwt_key_file": ["is not a PEM public key (RSA of at least 2048 bits, elliptic curve or Ed25519)"]}
         )
-    return pem
+    return found
 
 
-def _pem_fits(pem: bytes, algorithm: str) -> bool:
+def _parsed(pem: bytes, algorithm: str) -> Any:
+    """Return None for a key of another kind or curve, and for one that is too short."""
     known = jwt.get_algorithm_by_name(algorithm)
     try:
-        return known.check_key_length(known.prepare_key(pem)) is None
+        key = known.prepare_key(pem)
+        return key if known.check_key_length(key) is None else None
     except (jwt.PyJWTError, ValueError, TypeError, NotImplementedError):
-        return False
+        return None
 
 
-def _read_keys(path: Path) -> tuple[Key, ...]:
+def _read_keys(path: Path) -> tuple[jwt.PyJWK, ...]:
     try:
         with path.open(encoding="utf-8") as file:
             return own_keys(json.loads(file.read(_MAX_FILE)))

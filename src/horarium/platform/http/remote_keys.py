@@ -1,4 +1,7 @@
-"""Fetch and remember the JWK set at `jwks_url`: seldom, one fetch at a time, within bounds. Choose its keys."""
+"""Fetch and remember the JWK set at `jwks_url`: seldom, one fetch at a time, within bounds. Choose its keys.
+
+PyJWT parses the keys; docs/decisions/0036 says why its client does not fetch them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import httpx
 import jwt
@@ -21,72 +24,81 @@ from horarium.launchers.ssrf import Range, range_of
 from horarium.platform.clock import Clock
 from horarium.platform.settings import Settings
 
-Key: TypeAlias = Mapping[str, Any]
-
 MAX_KEYS = 100
-KINDS: Mapping[str, str] = {"HS": "oct", "RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
-"""Of the first two letters of an algorithm."""
+ALGORITHMS: Mapping[str, tuple[str, ...]] = {
+    "oct": ("HS256", "HS384", "HS512"),
+    "RSA": ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    "EC": ("ES256", "ES384", "ES512"),
+    "OKP": ("EdDSA",),
+}
+"""The accepted algorithms of each key type (`kty`)."""
 _SHARED = "oct"
+# PyJWT raises TypeError for a key whose `alg` is a list.
 _UNUSABLE = (ValueError, TypeError, KeyError, AttributeError, jwt.PyJWTError)
 
 
-def own_keys(document: object) -> tuple[Key, ...]:
+def own_keys(document: object) -> tuple[jwt.PyJWK, ...]:
     """Read the operator's key set. Raises ValueError for an unusable key, which is thus found at the start."""
-    keys = _keys(document)
+    keys = _listed(document)
     for key in keys:
         try:
-            jwt.PyJWK.from_dict(dict(key))
+            jwt.PyJWK(key)
         except _UNUSABLE as wrong:
             raise ValueError(f"a key cannot be used: {type(wrong).__name__}") from None
-    return keys
+    return _for_each_algorithm(keys)
 
 
-def published_keys(document: object) -> tuple[Key, ...]:
+def published_keys(document: object) -> tuple[jwt.PyJWK, ...]:
     """Read a published key set without unsupported keys (RFC 7517 section 5) and without shared secrets.
 
     A shared secret is none once it is published. Raises ValueError where nothing is left.
     """
-    usable = tuple(key for key in _keys(document) if key.get("kty") != _SHARED and _is_usable(key))
+    usable = [key for key in _listed(document) if key.get("kty") != _SHARED and _is_usable(key) and _signs(key)]
     if not usable:
         raise ValueError("it contains no usable public key")
-    return usable
+    return _for_each_algorithm(usable)
 
 
-def fitting(keys: Iterable[Key], algorithm: str, name: str | None) -> Iterator[jwt.PyJWK]:
-    """A token that names its key is checked with that key only; one without a name may be of any key of its kind."""
-    kind = KINDS[algorithm[:2]]
-    for key in keys:
-        if key.get("kty") != kind or key.get("alg", algorithm) != algorithm or not _signs(key):
-            continue
-        if name is not None and key.get("kid") != name:
-            continue
-        try:
-            found = jwt.PyJWK.from_dict(dict(key), algorithm=algorithm)
-            weak = found.Algorithm.check_key_length(found.key)
-        except _UNUSABLE:
-            continue  # such as one of another curve than the algorithm's
-        if weak is None:
-            yield found
+def fitting(keys: Iterable[jwt.PyJWK], algorithm: str, name: str | None) -> Iterator[jwt.PyJWK]:
+    """Choose the keys that may have signed a token: only those of its `kid` if it has one, otherwise all."""
+    return (key for key in keys if key.algorithm_name == algorithm and (name is None or key.key_id == name))
 
 
-def _keys(document: object) -> tuple[Key, ...]:
+def _listed(document: object) -> list[dict[str, Any]]:
     keys = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(keys, list) or not all(isinstance(key, dict) for key in keys):
         raise ValueError("it is not a JSON object with a list of keys")
     if len(keys) > MAX_KEYS:
         raise ValueError(f"it contains more than {MAX_KEYS} keys")
-    return tuple(keys)
+    return keys
 
 
-def _is_usable(key: Key) -> bool:
+def _for_each_algorithm(keys: Iterable[dict[str, Any]]) -> tuple[jwt.PyJWK, ...]:
+    """Parse each key once for each algorithm that it may verify, since a PyJWK is bound to one."""
+    found = (_for_algorithm(key, each) for key in keys if _signs(key) for each in ALGORITHMS.get(key["kty"], ()))
+    return tuple(key for key in found if key is not None)
+
+
+def _for_algorithm(key: dict[str, Any], algorithm: str) -> jwt.PyJWK | None:
+    """Return None if the key is too short for the algorithm, or restricted to another one."""
+    if key.get("alg", algorithm) != algorithm:
+        return None
     try:
-        jwt.PyJWK.from_dict(dict(key))
+        found = jwt.PyJWK(key, algorithm)
+        return found if found.Algorithm.check_key_length(found.key) is None else None
+    except _UNUSABLE:
+        return None
+
+
+def _is_usable(key: dict[str, Any]) -> bool:
+    try:
+        jwt.PyJWK(key)
     except _UNUSABLE:
         return False
-    return _signs(key)
+    return True
 
 
-def _signs(key: Key) -> bool:
+def _signs(key: Mapping[str, Any]) -> bool:
     uses = key.get("key_ops", ["verify"])
     return key.get("use", "sig") == "sig" and isinstance(uses, list) and ("verify" in uses or "sign" in uses)
 
@@ -100,23 +112,23 @@ _MAX_URL = 2_048
 # Requests that may wait for an answer at once: the others must not run out of threads.
 _MOST_WAITING = 8
 
-Fetch = Callable[[], tuple[Key, ...]]
+Fetch = Callable[[], tuple[jwt.PyJWK, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """Times are seconds of a clock that never goes back; None = not yet."""
 
-    keys: tuple[Key, ...] = ()
+    keys: tuple[jwt.PyJWK, ...] = ()
     read_at: float | None = None
     asked_at: float | None = None
 
-    def good(self, now: float) -> tuple[Key, ...]:
+    def good(self, now: float) -> tuple[jwt.PyJWK, ...]:
         return self.keys if self.read_at is not None and now - self.read_at < _STALE_SECONDS else ()
 
     def knows(self, name: str | None, now: float) -> bool:
         good = self.good(now)
-        return bool(good) if name is None else any(key.get("kid") == name for key in good)
+        return bool(good) if name is None else any(key.key_id == name for key in good)
 
     def must_ask(self, name: str | None, now: float) -> bool:
         if self.asked_at is not None and now - self.asked_at < _PAUSE_SECONDS:
@@ -136,7 +148,7 @@ class RemoteKeys:
         self._asking: threading.Thread | None = None
         self._waiting = threading.BoundedSemaphore(_MOST_WAITING)
 
-    def current(self, name: str | None) -> tuple[Key, ...]:
+    def current(self, name: str | None) -> tuple[jwt.PyJWK, ...]:
         """Those that are good now; `name` is what the token calls its key. Takes six seconds at most."""
         with self._lock:
             now = self._clock.monotonic()
@@ -205,7 +217,7 @@ def _trust(ca_file: Path | None) -> ssl.SSLContext | None:
         raise InvalidDefinition({"jwks_ca_file": [f"cannot be used: {wrong.strerror or wrong}"]}) from None
 
 
-def fetch_keys(url: str, trust: ssl.SSLContext | None = None) -> tuple[Key, ...]:
+def fetch_keys(url: str, trust: ssl.SSLContext | None = None) -> tuple[jwt.PyJWK, ...]:
     """Raises ValueError or OSError. Redirects are not followed: they would lead past the check of the URL."""
     try:
         raw = asyncio.run(_within_bounds(url, trust))
