@@ -24,7 +24,7 @@ _LEAST_SHARE = 65_536
 _MOST_DESTINATIONS = 20
 _ADOPTED_AT_ONCE = 50
 # What is wrong with this process or this machine, and not with the file.
-_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR})
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR, errno.ENOSPC})
 
 log = logging.getLogger("horarium.celery")
 
@@ -45,7 +45,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def put(self, destination: Destination, line: bytes) -> None:
-        """It is on file when this returns. Raises OSError where that cannot be."""
+        """Write a report to the file of its destination. Raises OSError if that is impossible."""
         with self._lock:
             file = self._file_for(destination)
             file.add(line)
@@ -92,7 +92,7 @@ class Spool:
     def _file_for(self, destination: Destination) -> SpoolFile:
         file = self._own.get(destination)
         if file is not None and self._leaves and not file.hold():
-            file.forget()
+            self._own.pop(destination).forget()
             file = None
         if file is None:
             self._bound()
@@ -107,12 +107,17 @@ class Spool:
         return True
 
     def _bound(self) -> None:
+        """Close an idle file of another destination, if there are too many."""
         if len(self._own) < _MOST_DESTINATIONS:
             return
-        idle = next((each for each, file in self._own.items() if file.size == 0), None)
+        idle = next((each for each, file in self._own.items() if self._is_idle(file)), None)
         if idle is None:
             raise OSError(f"the spool already has reports for {_MOST_DESTINATIONS} services")
         self._own.pop(idle).close()
+
+    def _is_idle(self, file: SpoolFile) -> bool:
+        """Whether all reports are delivered; a file that this process leaves to others is then removed."""
+        return file.size == 0 or (self._leaves and not file.is_there)
 
     def _make_room(self, file: SpoolFile) -> None:
         self._share = max(_LEAST_SHARE, self._limit // max(1, len(self._files())))
