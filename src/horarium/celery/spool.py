@@ -56,7 +56,7 @@ class Spool:
 
     @property
     def sources(self) -> list[SpoolFile]:
-        """Files to deliver next: for each destination the oldest adopted file, and the process's own.
+        """Files to deliver next: for each destination the oldest adopted file, then the process's own.
 
         Reports of a killed child thus come before its parent's report about it.
         """
@@ -65,7 +65,7 @@ class Spool:
             return [*oldest.values(), *(file for file in self._own.values() if file.size)]
 
     def sweep(self) -> None:
-        """Adopt what others left behind, and let go what of that has been delivered."""
+        """Adopt files of ended processes, and remove adopted files that have been delivered."""
         with self._lock:
             self._own = {each: file for each, file in self._own.items() if self._keep(file)}
             for file in [each for each in self._adopted if each.size == 0]:
@@ -85,7 +85,7 @@ class Spool:
             self._adopted, self._own = [], {}
 
     def forget(self) -> None:
-        """In the child of a fork, where no lock can be relied on."""
+        """Close inherited descriptors in a forked child, where no lock is reliable."""
         for file in (*self._adopted, *self._own.values()):
             file.forget()
 
@@ -100,7 +100,7 @@ class Spool:
         return file
 
     def _keep(self, file: SpoolFile) -> bool:
-        """A file that nobody else would find is delivered, and no more written to."""
+        """Whether other processes can find the file; otherwise it is delivered, but not written to."""
         if not file.is_there:
             self._adopted.append(file)
             return False
@@ -131,7 +131,7 @@ class Spool:
             log.error("the spool in %s is full: %d reports for %s are lost", self.directory, lost, file.destination.url)
 
     def _files(self) -> set[Path]:
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have tidied up
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
         with os.scandir(self.directory) as entries:
             return {Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
 
@@ -163,9 +163,10 @@ SPOOL_VARIABLE = "HORARIUM_CELERY_SPOOL"
 
 
 def spool_places(environ: Mapping[str, str], platform: str, user: int, temporary: Path) -> tuple[Path, ...]:
-    """The best first. A relative `XDG_STATE_HOME` is to be ignored, says the specification of base directories.
+    """Return candidate directories, the best first.
 
-    A user without a home of its own, as in many containers, gets a place that does not outlive the machine.
+    The XDG base directory specification requires that a relative `XDG_STATE_HOME` is ignored. A user without a home
+    directory, as in many containers, gets a temporary directory.
     """
     said = environ.get(SPOOL_VARIABLE)
     if said:
@@ -187,9 +188,9 @@ def usual_places(platform: str) -> tuple[Path, ...]:
 
 
 def open_directory(places: Sequence[Path]) -> Path:
-    """The first that is ours, or can be made; nobody else may look into it, since tokens of runs lie there.
+    """Return the first directory that this user owns or can create. Only the owner may read it: it has run tokens.
 
-    Raises OSError with what is wrong with each.
+    Raises OSError with the reason for each candidate.
     """
     wrong = []
     for place in places:
