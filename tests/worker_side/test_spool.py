@@ -308,6 +308,23 @@ def test_no_message_makes_more_files_than_there_are_services(tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 20
 
 
+def test_a_process_that_sends_nothing_counts_only_reports_that_wait(tmp_path: Path) -> None:
+    parent, child = Spool(tmp_path, leaves=True), Spool(tmp_path)
+    services = [Destination(f"https://h{number}.example", "default") for number in range(20)]
+    for service in services:
+        parent.put(service, said(1))
+    with pytest.raises(OSError, match="already has reports for 20 services"):
+        parent.put(HERE, said(1))
+    child.sweep()
+    for file in child.sources:
+        found = file.pending(10, 10**9)
+        file.delivered(found.lines[-1].end, found.generation)
+    child.sweep()
+    parent.put(HERE, said(3))
+    child.sweep()
+    assert [(file.destination, numbers(file)) for file in child.sources] == [(HERE, ["r3"])]
+
+
 def test_an_idle_process_leaves_no_file(tmp_path: Path) -> None:
     spool = Spool(tmp_path)
     spool.put(HERE, said(1))

@@ -40,7 +40,7 @@ _CALL = "/api/runs/{run_id}/report"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`url` None = where the message says. A token goes to `url` and nowhere else: a message may name any address."""
+    """Settings. Without `url`, messages name it. `token` is sent only to `url`, since a message may name any host."""
 
     url: str | None = None
     token: str | None = field(default=None, repr=False)
@@ -51,7 +51,7 @@ class Options:
     trust: Trust = USUAL
 
     def destination(self, header: RunHeader) -> Destination | None:
-        """None where nobody can be told; a header may come from anybody who can write to the broker."""
+        """Return None if the header, which any client of the broker can write, names no usable destination."""
         url, token = self.url or _service(header), header.report_token
         if url is None or token is None or max(map(len, (header.run_id, header.namespace, token))) > _MOST_TEXT:
             return None
@@ -62,7 +62,7 @@ class Options:
 
 
 def _service(header: RunHeader) -> str | None:
-    """The address of the service, of the one for reports on this run."""
+    """Return the URL of the service from the URL for reports on this run."""
     call = _CALL.format(run_id=header.run_id)
     url = header.report_url
     if url is None or len(url) > _MOST_URL or not url.endswith(call):
@@ -87,7 +87,7 @@ class Reporter:
         self._told: set[str] = set()
 
     def put(self, report: TaskReport) -> None:
-        """It is on file when this returns, and is sent soon. Never raises: no task fails for want of a report."""
+        """Write a report to the spool and wake the sender. Never raises, so that no task fails because of a report."""
         try:
             destination = self.options.destination(report.header)
             if destination is None:
@@ -116,7 +116,7 @@ class Reporter:
         return outcome.outcome is ReportOutcome.LATE
 
     def start(self) -> None:
-        """Send what others left behind, before this process has anything to say itself."""
+        """Send reports of ended processes, before this process has its own."""
         if self.leaves:
             return
         try:
@@ -126,7 +126,7 @@ class Reporter:
             log.error("nothing can be reported: %s", wrong)
 
     def stop(self) -> None:
-        """Send what can be sent within a few seconds; the rest stays on file. It may be used again."""
+        """Send what can be sent within `flush_seconds`; the rest stays on file. The reporter can be used again."""
         parts, self._parts = self._parts, None
         if parts is not None:
             spool, sender = parts
@@ -138,7 +138,7 @@ class Reporter:
             client.close()
 
     def after_fork(self) -> None:
-        """In the child. The locks may be in any state, so they are left behind with all that is the parent's."""
+        """Drop the state of the parent in a forked child, where its locks may be in any state."""
         parts = self._parts
         self.leaves = False
         self._begin()
@@ -155,7 +155,7 @@ class Reporter:
             return self._parts
 
     def _has_token(self, destination: Destination) -> bool:
-        """Not for what was written when there was none: it names no namespace, and needs none."""
+        """Whether the token of the worker is used. Reports written without one name no namespace, and need none."""
         return self.options.uses_token(destination.url) and destination.namespace != ANY_NAMESPACE
 
     def _post(self, destination: Destination, documents: list[dict[str, Any]]) -> Sequence[RunReportOutcome]:
@@ -173,7 +173,7 @@ class Reporter:
         return answered.value.outcomes
 
     def _client(self, destination: Destination) -> httpx.Client:
-        """One for each destination: the thread that sends and those that ask may want it at the same time."""
+        """Return the client of a destination, which the sender and tasks may request at the same time."""
         with self._lock:
             if destination not in self._clients:
                 token = self.options.token if self._has_token(destination) else None

@@ -31,7 +31,7 @@ from horarium.platform.clock import Clock
 
 
 _BASE_MS, _LONGEST_MS = 500, 30_000
-# Whoever is told to come again next year comes again in a while all the same.
+# The longest Retry-After that is obeyed.
 _MAX_RETRY_AFTER_SECONDS = 300.0
 _UNREADABLE = frozenset({400, 413, 422})
 _TAKEN = range(200, 300)
@@ -40,7 +40,7 @@ _REFUSED = range(400, 500)
 
 @dataclass(frozen=True, slots=True)
 class Processed:
-    """The first `count` need not be sent again; `refused` are the places of those that were in vain, and why."""
+    """The first `count` reports are done; `refused` has the positions and reasons of those that were refused."""
 
     count: int
     refused: tuple[tuple[int, str], ...] = ()
@@ -48,7 +48,7 @@ class Processed:
 
 @dataclass(frozen=True, slots=True)
 class Halve:
-    """One of them keeps the others from being read."""
+    """One unreadable report blocks the batch; the batch is halved to find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ Verdict: TypeAlias = Processed | Halve | SendLater
 
 
 def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_token: bool) -> Verdict:
-    """`with_token`: whoever sent them has a token of its own, and did not rely on those of the runs."""
+    """Decide what follows from a response. `with_token`: sent with the token of the worker, not those of runs."""
     if not isinstance(answer, ClientError):
         return _of_each(sent, answer)
     if isinstance(answer, RateLimited | ServerUnavailable):
@@ -75,7 +75,7 @@ def judge(sent: int, answer: Sequence[RunReportOutcome] | ClientError, *, with_t
 
 
 def _of_each(sent: int, outcomes: Sequence[RunReportOutcome]) -> Verdict:
-    """They are delivered in order: what comes after one that must be sent again is sent again, too."""
+    """Keep the order: reports after one that must be sent again are sent again, too."""
     if len(outcomes) != sent:
         return SendLater(f"received {len(outcomes)} outcomes for {sent} reports")
     refused = []
@@ -89,13 +89,13 @@ def _of_each(sent: int, outcomes: Sequence[RunReportOutcome]) -> Verdict:
 
 
 def pause_seconds(failures: int, least_seconds: float, key: str) -> float:
-    """Before the next try, after so many failures in a row: half a second at first, half a minute at last."""
+    """Return the pause after consecutive failures: up to half a second at first, up to half a minute later."""
     return max(least_seconds, backoff(_BASE_MS, _LONGEST_MS, failures, unit_hash(key, failures)) / 1_000)
 
 
 MAX_BATCH_BYTES = 786_432
 LINGER_SECONDS = 0.1
-"""How long a report waits for company."""
+"""How long a report waits, so that others can be sent with it."""
 SWEEP_SECONDS = 2.0
 
 Post: TypeAlias = Callable[[Destination, list[dict[str, Any]]], Sequence[RunReportOutcome]]
@@ -103,8 +103,8 @@ Post: TypeAlias = Callable[[Destination, list[dict[str, Any]]], Sequence[RunRepo
 
 
 @dataclass(slots=True)
-class _Line:
-    """State of one destination; `most` is how many reports it is sent at once."""
+class _Backoff:
+    """Failures and next attempt of one destination; `most` limits the reports of one request."""
 
     failures: int = 0
     next_at: float = 0.0
@@ -112,14 +112,14 @@ class _Line:
 
 
 class ReportSender:
-    """`post` with a token of its own for those destinations of which `has_token` says so."""
+    """The sending thread. `has_token` tells whether `post` uses the token of the worker for a destination."""
 
     def __init__(self, spool: Spool, post: Post, has_token: Callable[[Destination], bool], clock: Clock) -> None:
         self._spool = spool
         self._post = post
         self._has_token = has_token
         self._clock = clock
-        self._lines: dict[Destination, _Line] = {}
+        self._backoffs: dict[Destination, _Backoff] = {}
         self._woken = threading.Event()
         self._starting = threading.Lock()
         self._stopping = False
@@ -139,7 +139,7 @@ class ReportSender:
             self.start()
 
     def stop(self, seconds: float) -> bool:
-        """Sends what can be sent now, for so long at most; whether it is through."""
+        """Send what can be sent within `seconds`; return whether the thread has ended."""
         thread = self._thread
         if thread is None:
             return True
@@ -149,12 +149,12 @@ class ReportSender:
         return not thread.is_alive()
 
     def step(self) -> bool:
-        """One batch for each destination that is not to be left alone for a while; whether anything was delivered."""
+        """Send one batch to each destination that is not in a pause; return whether anything was delivered."""
         delivered = False
         for file in self._spool.sources:
-            line = self._lines.setdefault(file.destination, _Line())
-            if self._clock.monotonic() >= line.next_at:
-                delivered |= self._send(file, line)
+            state = self._backoffs.setdefault(file.destination, _Backoff())
+            if self._clock.monotonic() >= state.next_at:
+                delivered |= self._send(file, state)
         return delivered
 
     def _run(self) -> None:
@@ -163,7 +163,7 @@ class ReportSender:
                 self._spool.sweep()
                 while self.step():
                     pass
-            except Exception:  # reports are on file, and the next round may be luckier
+            except Exception:  # the reports stay on file for the next round
                 log.exception("reports could not be sent")
             if self._stopping:
                 return
@@ -171,8 +171,8 @@ class ReportSender:
                 time.sleep(LINGER_SECONDS)
             self._woken.clear()
 
-    def _send(self, file: SpoolFile, line: _Line) -> bool:
-        waiting = file.pending(line.most, MAX_BATCH_BYTES)
+    def _send(self, file: SpoolFile, state: _Backoff) -> bool:
+        waiting = file.pending(state.most, MAX_BATCH_BYTES)
         readable = [(each, document) for each in waiting.lines if (document := each.document()) is not None]
         if not readable:
             if waiting.lines:
@@ -189,23 +189,23 @@ class ReportSender:
                 for place, why in refused:
                     log.error("the report on the run %s is given up: %s", documents[place].get("run_id"), why)
                 file.delivered(readable[count - 1][0].end, waiting.generation)
-                self._succeeded(file, line)
+                self._succeeded(file, state)
                 return True
             case Halve():
-                line.most = max(1, len(documents) // 2)
+                state.most = max(1, len(documents) // 2)
                 return True
             case SendLater(why, least_seconds):
-                self._failed(file, line, why, least_seconds)
+                self._failed(file, state, why, least_seconds)
                 return False
 
-    def _succeeded(self, file: SpoolFile, line: _Line) -> None:
-        if line.failures:
+    def _succeeded(self, file: SpoolFile, state: _Backoff) -> None:
+        if state.failures:
             log.warning("%s takes reports again", file.destination.url)
-        line.failures, line.next_at, line.most = 0, 0.0, min(MAX_REPORTS, line.most * 2)
+        state.failures, state.next_at, state.most = 0, 0.0, min(MAX_REPORTS, state.most * 2)
 
-    def _failed(self, file: SpoolFile, line: _Line, why: str, least_seconds: float) -> None:
-        line.failures += 1
-        pause = pause_seconds(line.failures, least_seconds, f"{os.getpid()} {file.destination.url}")
-        line.next_at = self._clock.monotonic() + pause
-        if line.failures & (line.failures - 1) == 0:  # each time that the count has doubled
+    def _failed(self, file: SpoolFile, state: _Backoff, why: str, least_seconds: float) -> None:
+        state.failures += 1
+        pause = pause_seconds(state.failures, least_seconds, f"{os.getpid()} {file.destination.url}")
+        state.next_at = self._clock.monotonic() + pause
+        if state.failures & (state.failures - 1) == 0:  # each time that the count has doubled
             log.warning("%s does not take reports, which wait in %s: %s", file.destination.url, file.path.parent, why)

@@ -24,7 +24,7 @@ _LEAST_SHARE = 65_536
 _MOST_DESTINATIONS = 20
 _ADOPTED_AT_ONCE = 50
 # What is wrong with this process or this machine, and not with the file.
-_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR})
+_PASSING = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOLCK, errno.EINTR, errno.ENOSPC})
 
 log = logging.getLogger("horarium.celery")
 
@@ -45,7 +45,7 @@ class Spool:
         self._lock = threading.Lock()
 
     def put(self, destination: Destination, line: bytes) -> None:
-        """It is on file when this returns. Raises OSError where that cannot be."""
+        """Write a report to the file of its destination. Raises OSError if that is impossible."""
         with self._lock:
             file = self._file_for(destination)
             file.add(line)
@@ -56,7 +56,7 @@ class Spool:
 
     @property
     def sources(self) -> list[SpoolFile]:
-        """Files to deliver next: for each destination the oldest adopted file, and the process's own.
+        """Files to deliver next: for each destination the oldest adopted file, then the process's own.
 
         Reports of a killed child thus come before its parent's report about it.
         """
@@ -65,7 +65,7 @@ class Spool:
             return [*oldest.values(), *(file for file in self._own.values() if file.size)]
 
     def sweep(self) -> None:
-        """Adopt what others left behind, and let go what of that has been delivered."""
+        """Adopt files of ended processes, and remove adopted files that have been delivered."""
         with self._lock:
             self._own = {each: file for each, file in self._own.items() if self._keep(file)}
             for file in [each for each in self._adopted if each.size == 0]:
@@ -85,14 +85,14 @@ class Spool:
             self._adopted, self._own = [], {}
 
     def forget(self) -> None:
-        """In the child of a fork, where no lock can be relied on."""
+        """Close inherited descriptors in a forked child, where no lock is reliable."""
         for file in (*self._adopted, *self._own.values()):
             file.forget()
 
     def _file_for(self, destination: Destination) -> SpoolFile:
         file = self._own.get(destination)
         if file is not None and self._leaves and not file.hold():
-            file.forget()
+            self._own.pop(destination).forget()
             file = None
         if file is None:
             self._bound()
@@ -100,19 +100,24 @@ class Spool:
         return file
 
     def _keep(self, file: SpoolFile) -> bool:
-        """A file that nobody else would find is delivered, and no more written to."""
+        """Whether other processes can find the file; otherwise it is delivered, but not written to."""
         if not file.is_there:
             self._adopted.append(file)
             return False
         return True
 
     def _bound(self) -> None:
+        """Close an idle file of another destination, if there are too many."""
         if len(self._own) < _MOST_DESTINATIONS:
             return
-        idle = next((each for each, file in self._own.items() if file.size == 0), None)
+        idle = next((each for each, file in self._own.items() if self._is_idle(file)), None)
         if idle is None:
             raise OSError(f"the spool already has reports for {_MOST_DESTINATIONS} services")
         self._own.pop(idle).close()
+
+    def _is_idle(self, file: SpoolFile) -> bool:
+        """Whether all reports are delivered; a file that this process leaves to others is then removed."""
+        return file.size == 0 or (self._leaves and not file.is_there)
 
     def _make_room(self, file: SpoolFile) -> None:
         self._share = max(_LEAST_SHARE, self._limit // max(1, len(self._files())))
@@ -126,7 +131,7 @@ class Spool:
             log.error("the spool in %s is full: %d reports for %s are lost", self.directory, lost, file.destination.url)
 
     def _files(self) -> set[Path]:
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # somebody may have tidied up
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
         with os.scandir(self.directory) as entries:
             return {Path(entry.path) for entry in entries if entry.name.endswith(SUFFIX)}
 
@@ -158,9 +163,10 @@ SPOOL_VARIABLE = "HORARIUM_CELERY_SPOOL"
 
 
 def spool_places(environ: Mapping[str, str], platform: str, user: int, temporary: Path) -> tuple[Path, ...]:
-    """The best first. A relative `XDG_STATE_HOME` is to be ignored, says the specification of base directories.
+    """Return candidate directories, the best first.
 
-    A user without a home of its own, as in many containers, gets a place that does not outlive the machine.
+    The XDG base directory specification requires that a relative `XDG_STATE_HOME` is ignored. A user without a home
+    directory, as in many containers, gets a temporary directory.
     """
     said = environ.get(SPOOL_VARIABLE)
     if said:
@@ -182,9 +188,9 @@ def usual_places(platform: str) -> tuple[Path, ...]:
 
 
 def open_directory(places: Sequence[Path]) -> Path:
-    """The first that is ours, or can be made; nobody else may look into it, since tokens of runs lie there.
+    """Return the first directory that this user owns or can create. Only the owner may read it: it has run tokens.
 
-    Raises OSError with what is wrong with each.
+    Raises OSError with the reason for each candidate.
     """
     wrong = []
     for place in places:

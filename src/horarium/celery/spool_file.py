@@ -2,7 +2,7 @@
 
 A process owns a file while it holds the lock (flock). The lock ends with the process, so an unlocked file was left
 behind and may be adopted. Nothing is synced to the disk: a killed process loses nothing, a machine that loses power
-may lose the last seconds.
+may lose the last seconds. The decisions explain why this is not a SQLite database.
 
 The first line of a file is its destination, the second the delivered offset, and each further line one report. A
 line without a newline at its end was not finished when its writer died, and is ignored.
@@ -14,7 +14,7 @@ import fcntl
 import json
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,10 @@ from uuid import uuid4
 FORMAT = 1
 _OFFSET_DIGITS = 20
 MAX_LINE = 1_048_576
-"""Bytes of one report on disk; what was bounded before it was written is never longer."""
+"""Upper bound of one report on disk. Results and errors are bounded before they are written."""
 _FINAL, _PROGRESS = b"F", b"P"
 ANY_NAMESPACE = ""
-"""Of reports that show the tokens of their runs, which say by themselves where those are."""
+"""The namespace of reports that are authorised by the tokens of their runs, which name the namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SpoolLine(NamedTuple):
         return self.end - self.begin
 
     def document(self) -> dict[str, Any] | None:
-        """None for what is no report any more; the disk may have been full, or somebody else's hand in it."""
+        """Return None for a line that is not a report, which a full disk or another program may have left."""
         try:
             read = json.loads(self.text)
         except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ class SpoolLine(NamedTuple):
 
 
 class SpoolHead(NamedTuple):
-    """The first two lines: `size` is where the reports begin, `done` up to where they have been delivered."""
+    """The first two lines: the reports begin at `size`, and those before `done` have been delivered."""
 
     destination: Destination
     size: int
@@ -90,7 +90,7 @@ def offset_text(offset: int) -> bytes:
 
 
 def read_head(raw: bytes) -> SpoolHead | None:
-    """None for what no program of ours wrote, or one of a later version."""
+    """Return None for a file of another program or of another version."""
     first, _, rest = raw.partition(b"\n")
     digits, newline, _ = rest.partition(b"\n")
     try:
@@ -108,7 +108,7 @@ def read_head(raw: bytes) -> SpoolHead | None:
 
 
 def read_lines(raw: bytes, start: int, most: int | None = None) -> list[SpoolLine]:
-    """The first lines in `raw`, which begins at `start` of the file; one that is not finished is left out."""
+    """Read at most `most` lines of `raw`, which begins at `start` of the file; leave out an unfinished line."""
     lines: list[SpoolLine] = []
     begin = 0
     while len(lines) != most and (newline := raw.find(b"\n", begin)) >= 0:
@@ -119,60 +119,48 @@ def read_lines(raw: bytes, start: int, most: int | None = None) -> list[SpoolLin
 
 
 def to_keep(lines: Sequence[SpoolLine], most: int) -> list[SpoolLine]:
-    """Choose lines for `most` bytes: ends before progress, and of each the newest, in their order."""
-    kept: set[int] = set()
-    left = most
+    """Choose lines for `most` bytes, in their order: ends before progress, and of each the newest."""
+    kept: list[SpoolLine] = []
     for final in (True, False):
-        for place in _newest(lines, final=final):
-            if lines[place].size > left:
-                break
-            left -= lines[place].size
-            kept.add(place)
-        else:
-            continue
-        break  # what is less worth has no room either
-    return [line for place, line in enumerate(lines) if place in kept]
-
-
-def _newest(lines: Sequence[SpoolLine], *, final: bool) -> Iterable[int]:
-    return (place for place in reversed(range(len(lines))) if lines[place].final is final)
+        kept += [line for line in reversed(lines) if line.final is final and (most := most - line.size) >= 0]
+    return sorted(kept, key=lambda line: line.begin)
 
 
 SUFFIX = ".spool"
 _NEW = ".new"
 _MAX_HEAD = 8_192
 _READ = 1_048_576
-# Delivered bytes at the beginning of a file that is never empty: so many are worth a rewriting.
+# Delivered bytes at the beginning of a file that are worth rewriting it.
 _TRIMMED = 1_048_576
 
 
 class Pending(NamedTuple):
-    """The next lines of a file; `generation` tells whether it has been written anew since."""
+    """The next lines of a file; `generation` tells whether the file has been rewritten since."""
 
     lines: list[SpoolLine]
     generation: int
 
 
 class SpoolFile:
-    """Usable from any thread of the process that made or adopted it."""
+    """A file that this process created or adopted. Its methods are thread-safe."""
 
     def __init__(self, path: Path, descriptor: int, head: SpoolHead, end: int) -> None:
         self.path = path
         self.destination = head.destination
         self._descriptor = descriptor
         self._head = head
-        self._done = head.done if head.done <= end else head.size
-        self._end = max(end, head.size)
+        self._done = head.done
+        self._end = end
         self._generation = 0
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
-        """Bytes that are still to be delivered."""
+        """Undelivered bytes."""
         return self._end - self._done
 
     def add(self, line: bytes) -> None:
-        """Raises OSError where there is no room on the disk; then nothing of it is left."""
+        """Append a report. Raises OSError if the disk is full, and then removes the part that was written."""
         with self._lock:
             try:
                 _write(self._descriptor, line, self._end)
@@ -182,27 +170,24 @@ class SpoolFile:
             self._end += len(line)
 
     def pending(self, most: int, most_bytes: int) -> Pending:
-        """The oldest ones; one at least, however large it is."""
+        """Return the oldest reports, and at least one of them, whatever its size."""
         with self._lock:
             size = min(self._end - self._done, max(most_bytes, 2 * MAX_LINE))
-            found = read_lines(self._read_at(min(size, most_bytes)), self._done, most)
-            if size and not found:  # one that is larger than all that may go together
-                found = read_lines(self._read_at(size), self._done, 1)
-            if size and not found:  # its writer died in the midst of a line, or it is none
+            found = read_lines(_read(self._descriptor, self._done, min(size, most_bytes)), self._done, most)
+            if size and not found:  # the first report is larger than a batch
+                found = read_lines(_read(self._descriptor, self._done, size), self._done, 1)
+            if size and not found:  # the writer died in the middle of a line, or this is not a report
                 self._settle(self._done + size)
             return Pending(found, self._generation)
 
-    def _read_at(self, size: int) -> bytes:
-        return os.pread(self._descriptor, size, self._done) if size else b""
-
     def delivered(self, until: int, generation: int) -> None:
-        """Mark reports before `until` as delivered; after a rewriting they are sent again, which is harmless."""
+        """Mark reports before `until` as delivered. After a rewrite they are sent again, which changes nothing."""
         with self._lock:
             if generation == self._generation:
                 self._settle(until)
 
     def shrink(self, most: int) -> int:
-        """Written anew with `most` bytes at most; how many reports were given up."""
+        """Rewrite the file with at most `most` bytes of reports; return how many reports were dropped."""
         with self._lock:
             raw = _read(self._descriptor, self._done, self._end - self._done)
             lines = read_lines(raw, self._done)
@@ -212,56 +197,52 @@ class SpoolFile:
             self._rewrite([raw[line.begin - self._done : line.end - self._done] for line in kept])
             return len(lines) - len(kept)
 
-    def hold(self) -> bool:
-        """Take the lock again; False where somebody else has it, or has delivered and removed the file."""
-        if not _lock(self._descriptor) or not _is_at(self._descriptor, self.path):
-            return False
-        with self._lock:
-            found = read_head(os.pread(self._descriptor, _MAX_HEAD, 0))
-            self._end = max(os.fstat(self._descriptor).st_size, self._head.size)
-            said = self._head.size if found is None else found.done
-            self._done = said if said <= self._end else self._head.size
-            if said != self._done:  # what is added now must not be taken for delivered
-                _write(self._descriptor, offset_text(self._done), self._head.offset_at)
-        return True
-
     @property
     def is_there(self) -> bool:
-        """Tell whether other processes would find the file; the directory may have been emptied."""
+        """Whether other processes find the file by its name; the directory may have been emptied."""
         return _is_at(self._descriptor, self.path)
 
     def leave(self) -> None:
-        """Anybody may have it now; it stays open, for the next report."""
+        """Release the file for adoption, but keep it open for the next report."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
+    def hold(self) -> bool:
+        """Take the lock again. Return False if another process has it, or has delivered and removed the file."""
+        with self._lock, suppress(ValueError):
+            if (claimed := _claim(self._descriptor, self.path)) is not None:
+                self._head, self._end = claimed
+                self._done = self._head.done
+                return True
+        return False
+
     def close(self) -> None:
-        """An empty file goes; the rest of another waits for whoever adopts it."""
+        """Remove the file if it is empty; otherwise another process adopts it."""
         with self._lock:
             if self._done >= self._end and _is_at(self._descriptor, self.path):
                 self.path.unlink(missing_ok=True)
             os.close(self._descriptor)
 
     def forget(self) -> None:
-        """In the child of a fork: the lock stays the parent's."""
+        """Close the descriptor that a forked child inherited; the parent keeps the lock."""
         os.close(self._descriptor)
 
     def _settle(self, until: int) -> None:
         until = max(until, self._done)
         if until >= self._end:
-            # In this order: a process that dies in between leaves what is sent once more, which does no harm.
+            # In this order: if the process dies in between, reports are sent again, which changes nothing.
             _write(self._descriptor, offset_text(self._head.size), self._head.offset_at)
             os.ftruncate(self._descriptor, self._head.size)
             self._done = self._end = self._head.size
             return
         if until - self._head.size > max(_TRIMMED, self._end - until):
-            with suppress(OSError):  # the disk may be full; the file stays as long as it is, then
+            with suppress(OSError):  # if the disk is full, the file keeps its length
                 self._rewrite([_read(self._descriptor, until, self._end - until)])
                 return
         self._done = until
         _write(self._descriptor, offset_text(self._done), self._head.offset_at)
 
     def _rewrite(self, lines: list[bytes]) -> None:
-        """A new file takes the place of the old one at once, so that no moment has neither."""
+        """Replace the file atomically."""
         made = create(self.path.parent, self.destination, b"".join(lines), at=self.path)
         os.close(self._descriptor)
         self._descriptor, self._head = made._descriptor, made._head
@@ -270,7 +251,7 @@ class SpoolFile:
 
 
 def create(directory: Path, destination: Destination, lines: bytes = b"", at: Path | None = None) -> SpoolFile:
-    """It is locked before it has its name, so that nobody takes it for left behind."""
+    """Create a file under a temporary name and lock it before the rename, so that it is not adopted."""
     name = uuid4().hex
     path = directory / f"{name}{SUFFIX}" if at is None else at
     fresh = directory / f"{name}{_NEW}"
@@ -284,31 +265,42 @@ def create(directory: Path, destination: Destination, lines: bytes = b"", at: Pa
         os.close(descriptor)
         fresh.unlink(missing_ok=True)
         raise
-    head = read_head(first)
-    assert head is not None  # it was written just now
+    head = SpoolHead(destination, size=len(first), done=len(first))
     return SpoolFile(path, descriptor, head, len(first) + len(lines))
 
 
 def adopt(path: Path) -> SpoolFile | None:
-    """Adopt an abandoned file; None where its owner lives, or another was faster.
+    """Adopt an abandoned file. Return None if its owner lives, or another process adopted or removed it.
 
-    Raises ValueError for a file that is no spool.
+    Raises ValueError for a file that is not a spool.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
     try:
-        if not _lock(descriptor) or not _is_at(descriptor, path):
-            os.close(descriptor)
-            return None
-        head = read_head(os.pread(descriptor, _MAX_HEAD, 0))
-        if head is None:
-            raise ValueError(f"{path} is not a report spool")
-        return SpoolFile(path, descriptor, head, os.fstat(descriptor).st_size)
+        claimed = _claim(descriptor, path)
     except BaseException:
         os.close(descriptor)
         raise
+    if claimed is None:
+        os.close(descriptor)
+        return None
+    return SpoolFile(path, descriptor, *claimed)
+
+
+def _claim(descriptor: int, path: Path) -> tuple[SpoolHead, int] | None:
+    """Lock a file and read its head and its end. Return None if another process has, removed or replaced it."""
+    if not _lock(descriptor) or not _is_at(descriptor, path):
+        return None
+    head = read_head(os.pread(descriptor, _MAX_HEAD, 0))
+    if head is None:
+        raise ValueError(f"{path} is not a report spool")
+    end = max(os.fstat(descriptor).st_size, head.size)
+    if head.done > end:  # otherwise reports that are added now would count as delivered
+        head = head._replace(done=head.size)
+        _write(descriptor, offset_text(head.done), head.offset_at)
+    return head, end
 
 
 def _lock(descriptor: int) -> bool:
@@ -320,9 +312,9 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Tell whether the name still leads to this file: another process may have removed or replaced it."""
+    """Whether the name still leads to this file; another process may have removed or replaced it."""
     try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
         return False
 
