@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from horarium.core.document.effective_policies import read_effective
 from horarium.platform.database import run_archive
-from horarium.platform.database.tables import agents, runs
+from horarium.platform.database.tables import agents
 from horarium.platform.ids import id_text
 from horarium.testing import TestService
 
@@ -46,7 +46,7 @@ def hourly(horarium: TestService, schedule_id: str = "s", **parts: Any) -> None:
 def born(horarium: TestService) -> list[Any]:
     """The rows of all runs, in the order of their births."""
     return horarium.resources.database.read(
-        lambda connection: sorted(run_archive.rows_everywhere(connection, sa.select(runs)), key=lambda row: row.run_id)
+        lambda connection: sorted(run_archive.rows_everywhere(connection, sa.select), key=lambda row: row.run_id)
     )
 
 

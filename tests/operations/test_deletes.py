@@ -21,6 +21,7 @@ from horarium.features.schedules import lifecycle
 from horarium.instant import HOUR
 from horarium.platform.database import run_archive
 from horarium.platform.database.errors import CommitUnknown, StoreUnavailable
+from horarium.platform.database.run_archive import RunsTable
 from horarium.platform.database.tables import positions, runs
 from horarium.platform.database.wrapper import DatabaseWrapper, JoinedTransaction
 from horarium.platform.errors import ScheduleNotFound
@@ -45,8 +46,11 @@ def crowded(office: Office, active: int, held: int) -> bytes:
 
 def states(office: Office) -> Counter[tuple[str, bool]]:
     """How many runs are in each state, and whether somebody wants them stopped."""
-    asked = runs.c.stop_requested_at.is_not(None)
-    statement = sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
+
+    def statement(runs: RunsTable) -> sa.Select[Any]:
+        asked = runs.c.stop_requested_at.is_not(None)
+        return sa.select(runs.c.state, asked, sa.func.count()).group_by(runs.c.state, asked)
+
     found: Counter[tuple[str, bool]] = Counter()
     for state, is_asked, count in office.resources.database.read(lambda c: run_archive.rows_everywhere(c, statement)):
         found[state, bool(is_asked)] += count

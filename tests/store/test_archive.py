@@ -14,7 +14,7 @@ from store.test_retention import CUTOFF, NOW, OLD, YOUNG, count, make_run, make_
 from horarium.core.document.states import Origin, RunEventType, RunState, Status
 from horarium.core.policy.limits import RetentionSubject
 from horarium.features.cluster import verify_rows
-from horarium.features.runs import archive_rows, open_rows, retention_rows, update_rows
+from horarium.features.runs import archive_rows, merged_event_rows, open_rows, retention_rows, update_rows
 from horarium.features.runs import rows as run_rows
 from horarium.features.runs import rows as runs_rows
 from horarium.features.runs.archive_rows import MovedRuns
@@ -166,7 +166,7 @@ def test_whoever_reads_a_tree_does_not_see_that_it_moved(database: Database) -> 
             run_rows.namespace_of(connection, leaf),
             run_rows.sizes(connection, [root, step]),
             [
-                update_rows.merged_events(connection, run, is_root=run == root, after=None, limit=9)
+                merged_event_rows.merged_events(connection, run, is_root=run == root, after=None, limit=9)
                 for run in (root, step)
             ],
             runs_rows.steps_of(connection, root, "default", "gone", 1),

@@ -10,9 +10,9 @@ from run_rows import add_approval, add_event, add_run, add_step
 
 from horarium.core.document.states import RunState
 from horarium.features.approvals.rows import approved_gates, newest_approvals, outcomes
-from horarium.features.runs import update_rows
+from horarium.features.runs import merged_event_rows
+from horarium.features.runs.merged_event_rows import EventPlace
 from horarium.features.runs.rows import StepRow, steps_of, steps_that_fit
-from horarium.features.runs.update_rows import EventPlace
 from horarium.platform.database import Database
 from horarium.platform.database.statements import MAX_PAGE_BYTES
 from horarium.platform.database.tables import workflows
@@ -118,7 +118,9 @@ def test_events_of_all_steps_are_merged_in_the_order_of_recording(database: Data
         add_event(database, run_id, sequence, at)
 
     def told(run_id: bytes, is_root: bool, after: EventPlace | None = None, limit: int = 10) -> list[tuple[Any, ...]]:
-        rows = database.read(lambda c: update_rows.merged_events(c, run_id, is_root=is_root, after=after, limit=limit))
+        rows = database.read(
+            lambda c: merged_event_rows.merged_events(c, run_id, is_root=is_root, after=after, limit=limit)
+        )
         return [(row.node_id, row.sequence, row.recorded_at) for row in rows]
 
     everything = [

@@ -68,7 +68,8 @@ from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.rows import NameKey, RunRow, find_names, workflow_key
+from horarium.features.runs.name_rows import NameKey, find_names, workflow_key
+from horarium.features.runs.rows import RunRow
 from horarium.features.runs.service import find_in_namespace, refuse_schedule_of_all
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.schedules import write_rows

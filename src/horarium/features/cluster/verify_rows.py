@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,6 +23,7 @@ from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.retention_rows import LIFECYCLE
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
+from horarium.platform.database.run_archive import RunsTable
 from horarium.platform.database.run_states import FINAL_NAMES
 from horarium.platform.database.statements import TypedRows, from_text
 from horarium.platform.database.tables import (
@@ -29,7 +31,6 @@ from horarium.platform.database.tables import (
     checkpoints,
     history,
     positions,
-    runs,
     schedule_revisions,
     schedules,
     step_changes,
@@ -99,15 +100,17 @@ def runs_without_event(connection: Connection, uid: bytes, since: Instant, limit
     )
     rows = run_archive.rows_everywhere(
         connection,
-        sa.select(runs.c.run_id, runs.c.nominal)
-        .where(
-            runs.c.schedule_uid == uid,
-            runs.c.parent_run_id.is_(None),
-            runs.c.created_at >= since,
-            runs.c.run_id.not_in(told),
-        )
-        .order_by(runs.c.run_id)
-        .limit(limit),
+        lambda runs: (
+            sa.select(runs.c.run_id, runs.c.nominal)
+            .where(
+                runs.c.schedule_uid == uid,
+                runs.c.parent_run_id.is_(None),
+                runs.c.created_at >= since,
+                runs.c.run_id.not_in(told),
+            )
+            .order_by(runs.c.run_id)
+            .limit(limit)
+        ),
     )
     return sorted((row.run_id, row.nominal) for row in rows)[:limit]
 
@@ -122,7 +125,7 @@ class Scope:
     namespace: str | None = None
     schedule_id: str | None = None
 
-    def holds(self) -> sa.ColumnElement[bool]:
+    def holds(self, runs: RunsTable) -> sa.ColumnElement[bool]:
         mine = [] if self.namespace is None else [runs.c.namespace == self.namespace]
         if self.schedule_id is not None:
             uids = sa.select(schedules.c.schedule_uid).where(schedules.c.schedule_id == self.schedule_id)
@@ -140,15 +143,22 @@ class CheckedRun:
 
 def last_of_page(connection: Connection, scope: Scope, after: bytes, size: int) -> bytes | None:
     """The id with which the next `size` runs end; None = there are none."""
-    page = sa.select(runs.c.run_id).where(scope.holds(), runs.c.run_id > after).order_by(runs.c.run_id).limit(size)
+
+    def page(runs: RunsTable) -> sa.Select[Any]:
+        mine = (scope.holds(runs), runs.c.run_id > after)
+        return sa.select(runs.c.run_id).where(*mine).order_by(runs.c.run_id).limit(size)
+
     found = sorted({row.run_id for row in run_archive.rows_everywhere(connection, page)})[:size]
     return found[-1] if found else None
 
 
 def run_facts(connection: Connection, scope: Scope, after: bytes, last: bytes) -> list[CheckedRun]:
     """The runs of a page that can have faults: open ones, and those that needed approval."""
-    asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
-    page = _FACTS.where(scope.holds(), runs.c.run_id > after, runs.c.run_id <= last, asked)
+
+    def page(runs: RunsTable) -> sa.Select[Any]:
+        asked = sa.or_(runs.c.state.not_in(FINAL_NAMES), runs.c.needs_approval)
+        return _checked(runs).where(scope.holds(runs), runs.c.run_id > after, runs.c.run_id <= last, asked)
+
     rows = sorted(run_archive.rows_everywhere(connection, page), key=lambda row: row.run_id)
     answered = [row for row in rows if row.answered is not None]
     definitions = Definitions(from_canonical).load(connection, answered)
@@ -160,9 +170,12 @@ def doubles(connection: Connection, scope: Scope, after: bytes, last: bytes) -> 
 
     A fallback exists in addition to the step that it replaces.
     """
-    one = (runs.c.parent_run_id, runs.c.node_id, runs.c.fallback)
-    inside = (runs.c.parent_run_id > after, runs.c.parent_run_id <= last)
-    found = sa.select(*one[:2]).where(scope.holds(), *inside).group_by(*one).having(sa.func.count() > 1)
+
+    def found(runs: RunsTable) -> sa.Select[Any]:
+        one = (runs.c.parent_run_id, runs.c.node_id, runs.c.fallback)
+        inside = (runs.c.parent_run_id > after, runs.c.parent_run_id <= last)
+        return sa.select(*one[:2]).where(scope.holds(runs), *inside).group_by(*one).having(sa.func.count() > 1)
+
     return sorted((row.parent_run_id, row.node_id) for row in run_archive.rows_everywhere(connection, found))
 
 
@@ -170,31 +183,35 @@ _COLUMNS = (
     "run_id", "namespace", "schedule_uid", "revision", "state", "rotation_index", "stop_requested_at", "needs_approval",
     "parent_run_id", "root_run_id", "node_id", "workflow_version", "of_workflow", "of_version", "fallback", "effective",
 )  # fmt: skip
-_parents, _steps, _questions = runs.alias("parents"), runs.alias("steps"), approvals.alias("questions")
-_FACTS = (
-    sa.select(
-        *(runs.c[name] for name in _COLUMNS),
-        # Of many runs with inputs of a megabyte each, only those that are held against an answer.
-        sa.case((runs.c.approval_id.is_not(None), runs.c.inputs)).label("inputs"),
-        schedules.c.schedule_id,
-        _parents.c.state.label("parent_state"),
-        sa.exists()
-        .where(_steps.c.parent_run_id == runs.c.run_id, _steps.c.state.not_in(FINAL_NAMES))
-        .label("has_open_steps"),
-        sa.exists().where(step_changes.c.run_id == runs.c.run_id).label("has_changes"),
-        sa.exists()
-        .where(_questions.c.run_id == runs.c.run_id, _questions.c.decision == ApprovalDecision.PENDING.value)
-        .label("is_asked_about"),
-        approvals.c.decision.label("answered"),
-        approvals.c.run_id.label("answered_about"),
-        approvals.c.input_hash.label("answered_hash"),
-        approvals.c.question,
-        approvals.c.modifications,
+
+
+@cache
+def _checked(runs: RunsTable) -> sa.Select[Any]:
+    parents, steps, questions = runs.alias("parents"), runs.alias("steps"), approvals.alias("questions")
+    return (
+        sa.select(
+            *(runs.c[name] for name in _COLUMNS),
+            # Of many runs with inputs of a megabyte each, only those that are held against an answer.
+            sa.case((runs.c.approval_id.is_not(None), runs.c.inputs)).label("inputs"),
+            schedules.c.schedule_id,
+            parents.c.state.label("parent_state"),
+            sa.exists()
+            .where(steps.c.parent_run_id == runs.c.run_id, steps.c.state.not_in(FINAL_NAMES))
+            .label("has_open_steps"),
+            sa.exists().where(step_changes.c.run_id == runs.c.run_id).label("has_changes"),
+            sa.exists()
+            .where(questions.c.run_id == runs.c.run_id, questions.c.decision == ApprovalDecision.PENDING.value)
+            .label("is_asked_about"),
+            approvals.c.decision.label("answered"),
+            approvals.c.run_id.label("answered_about"),
+            approvals.c.input_hash.label("answered_hash"),
+            approvals.c.question,
+            approvals.c.modifications,
+        )
+        .outerjoin_from(runs, schedules, schedules.c.schedule_uid == runs.c.schedule_uid)
+        .outerjoin(parents, parents.c.run_id == runs.c.parent_run_id)
+        .outerjoin(approvals, approvals.c.approval_id == runs.c.approval_id)
     )
-    .outerjoin_from(runs, schedules, schedules.c.schedule_uid == runs.c.schedule_uid)
-    .outerjoin(_parents, _parents.c.run_id == runs.c.parent_run_id)
-    .outerjoin(approvals, approvals.c.approval_id == runs.c.approval_id)
-)
 
 
 def _facts(row: Any, definitions: Mapping[bytes, Definition | Exception]) -> StoredRunFacts | None:

@@ -24,7 +24,8 @@ from horarium.features.forecast.rows import OccurrenceEvent, events_of, window
 from horarium.features.history.rows import recorded_since
 from horarium.instant import DAY, LAST, Instant
 from horarium.platform.database import run_archive
-from horarium.platform.database.tables import history, runs
+from horarium.platform.database.run_archive import RunsTable
+from horarium.platform.database.tables import history
 
 _SHORT: Final = 2_000
 """Histories up to this length are read whole."""
@@ -205,18 +206,21 @@ def _count_runs(
 ) -> dict[Place, int]:
     if not uids:
         return {}
-    place = (runs.c.nominal - grid.start) // sa.literal_column(str(grid.size), sa.BigInteger)
-    asked = (
-        sa.select(runs.c.schedule_uid, place, sa.func.count())
-        .where(
-            runs.c.schedule_uid.in_(uids),
-            runs.c.nominal >= grid.start,
-            runs.c.nominal < grid.end,
-            runs.c.state.in_(sorted(state.value for state in states)),
-            _OF_OCCURRENCES,
+
+    def asked(runs: RunsTable) -> sa.Select[Any]:
+        place = (runs.c.nominal - grid.start) // sa.literal_column(str(grid.size), sa.BigInteger)
+        return (
+            sa.select(runs.c.schedule_uid, place, sa.func.count())
+            .where(
+                runs.c.schedule_uid.in_(uids),
+                runs.c.nominal >= grid.start,
+                runs.c.nominal < grid.end,
+                runs.c.state.in_(sorted(state.value for state in states)),
+                _OF_OCCURRENCES,
+            )
+            .group_by(sa.literal_column("1"), sa.literal_column("2"))
         )
-        .group_by(sa.literal_column("1"), sa.literal_column("2"))
-    )
+
     found: dict[Place, int] = {}
     for uid, number, many in run_archive.rows_everywhere(connection, asked):
         key = (bytes(uid), int(number))

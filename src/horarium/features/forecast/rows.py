@@ -14,6 +14,7 @@ from horarium.features.history.rows import recorded_since
 from horarium.features.schedules.health_rows import ACTIVE
 from horarium.instant import LAST, MILLISECOND, Instant
 from horarium.platform.database import run_archive
+from horarium.platform.database.run_archive import ARCHIVED
 from horarium.platform.database.run_states import OPEN_ROOT
 from horarium.platform.database.statements import object_from_text
 from horarium.platform.database.tables import history, plannings, positions, runs, schedules
@@ -176,8 +177,9 @@ def _archived(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes | 
     """Data of those runs that are in the archive."""
     if not run_ids or not run_archive.has_archive(connection):
         return {}
-    own = run_archive.of_archive(sa.select(runs.c.run_id, *_RUN).where(runs.c.run_id.in_(list(run_ids))))
-    return {row[0]: row[1:] for row in connection.execute(own)}
+    own = sa.select(ARCHIVED.c.run_id, *(ARCHIVED.c[each.name] for each in _RUN))
+    found = connection.execute(own.where(ARCHIVED.c.run_id.in_(list(run_ids))))
+    return {row[0]: row[1:] for row in found}
 
 
 # Of variables in one statement SQLite takes 32,766, and older ones 999.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -18,6 +19,7 @@ from horarium.features.history.rows import recorded_since
 from horarium.features.schedules.health_rows import ACTIVE, AT_REST
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
+from horarium.platform.database.run_archive import RunsTable
 from horarium.platform.database.run_states import ENDED_BADLY, HANDED_OUT_LIST, OPEN_ROOT, WAITING_ROOT
 from horarium.platform.database.statements import Scope, count_up_to, within_each_of_scope
 from horarium.platform.database.tables import approvals, history, positions, runs
@@ -190,21 +192,26 @@ def count_failed(connection: Connection, namespace: Scope, since: Instant, most:
     """Count unsuccessful runs that ended at or after an instant, among the `most` newest unsuccessful ones."""
     count, bounded = 0, False
     for state in sorted(UNSUCCESSFUL):
-        newest = (
-            sa.select(runs.c.run_id, runs.c.finished_at)
-            .where(
-                within_each_of_scope(runs.c.namespace, namespace),
-                sa.text(ENDED_BADLY),
-                runs.c.state == state.value,
-                runs.c.parent_run_id.is_(None),
-            )
-            .order_by(runs.c.run_id.desc())
-            .limit(most + 1)
-        )
+        newest = partial(_newest, namespace=namespace, state=state, limit=most + 1)
         found = run_archive.rows_everywhere(connection, newest, most=most + 1)
         ended = {run_id for run_id, finished_at in found if finished_at >= since}
         count, bounded = count + len(ended), bounded or len(found) > most
     return BoundedCount(count, bounded)
+
+
+def _newest(runs: RunsTable, *, namespace: Scope, state: RunState, limit: int) -> sa.Select[Any]:
+    """The newest of those that ended badly, which have an index."""
+    return (
+        sa.select(runs.c.run_id, runs.c.finished_at)
+        .where(
+            within_each_of_scope(runs.c.namespace, namespace),
+            sa.text(ENDED_BADLY),
+            runs.c.state == state.value,
+            runs.c.parent_run_id.is_(None),
+        )
+        .order_by(runs.c.run_id.desc())
+        .limit(limit)
+    )
 
 
 def _is_for(connection: Connection, payload: sa.ColumnElement[str], reason: Reason) -> sa.ColumnElement[bool]:

@@ -11,11 +11,12 @@ from horarium.core.document.states import FINAL, Origin, RunEventType, make_line
 from horarium.core.lifecycle.outcome import Fence
 from horarium.errors import InvalidDefinition, InvalidSpec
 from horarium.features.resources import Resources
+from horarium.features.runs import merged_event_rows, update_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs import update_rows
+from horarium.features.runs.merged_event_rows import EventPlace
 from horarium.features.runs.rows import RunEventRow, RunRow
 from horarium.features.runs.service import RunView, find_held, find_run, view
-from horarium.features.runs.update_rows import EventPlace, LogLineRow, NewLines
+from horarium.features.runs.update_rows import LogLineRow, NewLines
 from horarium.instant import Instant, from_rfc3339, to_rfc3339
 from horarium.platform.caller import Caller
 from horarium.platform.database import Connection
@@ -97,7 +98,7 @@ def _own(connection: Connection, run: RunView, after: int, limit: int) -> EventP
 def _merged(connection: Connection, run: RunView, after: EventPlace | None, limit: int) -> EventPage:
     row = run.row
     is_root = row.parent_run_id is None
-    stored = update_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
+    stored = merged_event_rows.merged_events(connection, row.run_id, is_root=is_root, after=after, limit=limit + 1)
     # Steps are of the occurrence and of the revision that their root is of.
     born = _created(Origin.STEP, row)
     told = [

@@ -22,6 +22,7 @@ from horarium.features.schedules.decision_rows import ZEROS
 from horarium.instant import DAY, Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.errors import UniqueConflict
+from horarium.platform.database.run_archive import RunsTable
 from horarium.platform.database.run_states import ACTIVE_NAMES, IS_NOT_STARTED, OPEN_ROOT
 from horarium.platform.database.statements import count_up_to, to_text
 from horarium.platform.database.tables import (
@@ -60,9 +61,11 @@ def ask_not_started_to_stop(connection: Connection, uid: bytes, now: Instant) ->
 
 def taken(connection: Connection, uid: bytes, first: Instant, last: Instant) -> set[Instant]:
     """The nominal times in a range that have their run already."""
-    mine = sa.select(runs.c.nominal).where(
-        runs.c.schedule_uid == uid, sa.text(_IS_OCCURRENCE), runs.c.nominal.between(first, last)
-    )
+
+    def mine(runs: RunsTable) -> sa.Select[Any]:
+        within = runs.c.nominal.between(first, last)
+        return sa.select(runs.c.nominal).where(runs.c.schedule_uid == uid, sa.text(_IS_OCCURRENCE), within)
+
     return {row.nominal for row in run_archive.rows_everywhere(connection, mine)}
 
 

@@ -22,6 +22,7 @@ from horarium.features.secrets.rows import forget_of_runs, forget_of_schedules
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
 from horarium.platform.database.limits import Before, cutoff, latest
+from horarium.platform.database.run_archive import RunsTable
 from horarium.platform.database.run_states import FINAL_NAMES
 from horarium.platform.database.statements import schedule_owner
 from horarium.platform.database.tables import (
@@ -195,19 +196,21 @@ def delete_some(connection: Connection, table: sa.Table, match: sa.ColumnElement
 
 def count_old_runs(connection: Connection, *, finished_before: Before, most: int) -> int:
     """Count runs that ended before, to announce a deletion in advance; counting stops at `most`."""
-    old = (
-        sa.select(runs.c.run_id)
-        .where(
-            runs.c.run_id < id_at(latest(finished_before)),
-            runs.c.parent_run_id.is_(None),
-            runs.c.state.in_(FINAL_NAMES),
-            runs.c.finished_at < cutoff(finished_before, runs.c.namespace),
+
+    def count(runs: RunsTable) -> sa.Select[Any]:
+        old = (
+            sa.select(runs.c.run_id)
+            .where(
+                runs.c.run_id < id_at(latest(finished_before)),
+                runs.c.parent_run_id.is_(None),
+                runs.c.state.in_(FINAL_NAMES),
+                runs.c.finished_at < cutoff(finished_before, runs.c.namespace),
+            )
+            .limit(most)
         )
-        .limit(most)
-    )
-    counted = run_archive.rows_everywhere(
-        connection, sa.select(sa.func.count().label("old")).select_from(old.subquery())
-    )
+        return sa.select(sa.func.count().label("old")).select_from(old.subquery())
+
+    counted = run_archive.rows_everywhere(connection, count)
     return min(most, sum(int(row.old) for row in counted))
 
 

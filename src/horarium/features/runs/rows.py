@@ -1,21 +1,17 @@
-"""SQL that reads runs and the details in responses about them.
+"""SQL that reads runs: single ones, pages, steps and events, also from the archive.
 
-SQL that reads runs: single ones, pages, steps and events, also from the archive.
-
-SQL of details in responses about runs: steps of a workflow, and display names.
-
-Each step follows those it needs, and there are no more than fit. The names of agents, teams and workflows are read for
-a whole page of runs in one query.
+Each step follows those it needs, and there are no more than fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from functools import cache
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from horarium.core.document.assignee import AssigneeType
 from horarium.core.document.json_values import UnreadableEntry, damage_of
@@ -25,13 +21,13 @@ from horarium.features.workflows import graph_rows
 from horarium.features.workflows.graph_rows import WorkflowVersion
 from horarium.instant import Instant
 from horarium.platform.database import run_archive
+from horarium.platform.database.run_archive import ARCHIVED, RunsTable
 from horarium.platform.database.run_states import ENDED_BADLY, NOT_SUCCEEDED
 from horarium.platform.database.statements import (
     MAX_PAGE_BYTES,
     Scope,
     TypedRows,
     byte_size,
-    from_text,
     object_from_text,
     sized,
     value_from_text,
@@ -39,14 +35,11 @@ from horarium.platform.database.statements import (
     within_scope,
 )
 from horarium.platform.database.tables import (
-    agents,
     run_definitions,
     run_events,
     runs,
     schedule_revisions,
     schedules,
-    teams,
-    workflows,
 )
 
 
@@ -139,6 +132,9 @@ class RunRow:
         return "; ".join(found) or None
 
 
+RunsCondition: TypeAlias = Callable[[RunsTable], sa.ColumnElement[bool]]
+
+
 @dataclass(frozen=True, slots=True)
 class RunEventRow:
     sequence: int
@@ -198,31 +194,43 @@ _ROWS = TypedRows(
     result=value_from_text,
     requested_by=_context,
 )
-_SELECT = _ROWS.select.outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
-
 # Of many at once nobody is shown what they were given and what they gave, which may be megabytes each.
 _LARGE = frozenset({"inputs", "result"})
-_SUMMARY = _SELECT.with_only_columns(
-    *(sa.null() if column.name in _LARGE else column for column in _SELECT.selected_columns),
-    maintain_column_froms=True,
-)
 
-_NEWEST = (
-    _SUMMARY.where(runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
-    .order_by(runs.c.run_id.desc())
-    .limit(sa.bindparam("most"))
-)
-_NEWEST_ARCHIVED = run_archive.of_archive(_NEWEST.where(runs.c.run_id > sa.bindparam("after")))
+
+# These are made once for each table: to build a statement of many columns takes longer than to run it.
+@cache
+def _select(runs: RunsTable) -> sa.Select[Any]:
+    columns = (runs.c.get(each.name, each) for each in _ROWS.select.selected_columns)
+    return sa.select(*columns).outerjoin_from(runs, schedules, runs.c.schedule_uid == schedules.c.schedule_uid)
+
+
+@cache
+def _summary(runs: RunsTable) -> sa.Select[Any]:
+    whole = _select(runs)
+    columns = (sa.null() if each.name in _LARGE else each for each in whole.selected_columns)
+    return whole.with_only_columns(*columns, maintain_column_froms=True)
+
+
+@cache
+def _newest(runs: RunsTable) -> sa.Select[Any]:
+    own = (runs.c.schedule_uid == sa.bindparam("uid"), runs.c.parent_run_id.is_(None))
+    return _summary(runs).where(*own).order_by(runs.c.run_id.desc()).limit(sa.bindparam("most"))
+
+
+_NEWEST_ARCHIVED = _newest(ARCHIVED).where(ARCHIVED.c.run_id > sa.bindparam("after"))
 _FIRST = b""  # before all of them
 
 
 def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
-    return _one(connection, runs.c.namespace == namespace, runs.c.run_id == run_id)
+    return _one(connection, lambda runs: sa.and_(runs.c.namespace == namespace, runs.c.run_id == run_id))
 
 
 def find_all(connection: Connection, run_ids: Collection[bytes], *, listed: bool = False) -> list[RunRow]:
     """Return the highest priority first, then the oldest. `listed`: rows that cannot be read are marked."""
-    found = run_archive.rows_everywhere(connection, _SELECT.where(runs.c.run_id.in_(list(run_ids))), most=len(run_ids))
+    found = run_archive.rows_everywhere(
+        connection, lambda runs: _select(runs).where(runs.c.run_id.in_(list(run_ids))), most=len(run_ids)
+    )
     rows = {row.run_id: row for row in map(_ROWS.listed if listed else _ROWS.read, found)}
     return sorted(rows.values(), key=lambda row: (-row.priority, row.run_id))
 
@@ -231,19 +239,23 @@ def result_of(connection: Connection, namespace: str, run_id: bytes | None) -> A
     """None also for a run that is gone."""
     if run_id is None:
         return None
-    own = sa.select(runs.c.result).where(runs.c.namespace == namespace, runs.c.run_id == run_id)
-    found = run_archive.row_anywhere(connection, own)
+    found = run_archive.row_anywhere(
+        connection,
+        lambda runs: sa.select(runs.c.result).where(runs.c.namespace == namespace, runs.c.run_id == run_id),
+    )
     return None if found is None else value_from_text(found.result)
 
 
 def namespace_of(connection: Connection, run_id: bytes) -> str | None:
     """Find a run's namespace, for a caller that proves it was dispatched to them."""
-    found = run_archive.row_anywhere(connection, sa.select(runs.c.namespace).where(runs.c.run_id == run_id))
+    found = run_archive.row_anywhere(
+        connection, lambda runs: sa.select(runs.c.namespace).where(runs.c.run_id == run_id)
+    )
     return None if found is None else found.namespace
 
 
 def find_by_callers_key(connection: Connection, namespace: str, external_key: str) -> RunRow | None:
-    return _one(connection, runs.c.namespace == namespace, runs.c.external_key == external_key)
+    return _one(connection, lambda runs: sa.and_(runs.c.namespace == namespace, runs.c.external_key == external_key))
 
 
 def page_of_schedule(
@@ -258,7 +270,7 @@ def page_of_schedule(
     """Newest first. `whole`: with inputs and results, which are None otherwise."""
     if wanted is EVERYTHING and before is None and not whole:
         return _newest_page(connection, uid, limit)
-    return _page(connection, runs.c.schedule_uid == uid, wanted, before, limit, whole)
+    return _page(connection, lambda runs: runs.c.schedule_uid == uid, wanted, before, limit, whole)
 
 
 def page_of_namespace(
@@ -273,38 +285,50 @@ def page_of_namespace(
     """Newest first. `whole`: with inputs and results, which are None otherwise."""
     # Only with each namespace named is the index of what went wrong of use.
     is_indexed = wanted.states is not None and NOT_SUCCEEDED.issuperset(wanted.states)
-    mine = (within_each_of_scope if is_indexed else within_scope)(runs.c.namespace, namespace)
-    return _page(connection, mine, wanted, before, limit, whole)
+    within = within_each_of_scope if is_indexed else within_scope
+    return _page(connection, lambda runs: within(runs.c.namespace, namespace), wanted, before, limit, whole)
 
 
 def reruns(connection: Connection, run_id: bytes, limit: int) -> list[bytes]:
     """The runs that do a run once more, oldest first."""
-    again = sa.select(runs.c.run_id).where(sa.text("rerun_of IS NOT NULL"), runs.c.rerun_of == run_id)
-    found = run_archive.rows_everywhere(connection, again.order_by(runs.c.run_id).limit(limit))
+
+    def again(runs: RunsTable) -> sa.Select[Any]:
+        those = sa.select(runs.c.run_id).where(sa.text("rerun_of IS NOT NULL"), runs.c.rerun_of == run_id)
+        return those.order_by(runs.c.run_id).limit(limit)
+
+    found = run_archive.rows_everywhere(connection, again)
     return sorted({row.run_id for row in found})[:limit]
 
 
 def sizes(connection: Connection, run_ids: Sequence[bytes]) -> list[int]:
     """Bytes of what the runs were given and of the definitions that they name, in the order of their ids."""
+    found = run_archive.rows_everywhere(connection, lambda runs: _sizes(runs, run_ids), most=len(run_ids))
+    size_of = {row.run_id: row.size for row in found}
+    return [size_of.get(run_id, 0) for run_id in run_ids]
+
+
+def _sizes(runs: RunsTable, run_ids: Sequence[bytes]) -> sa.Select[Any]:
     of_revision = sa.and_(
         schedule_revisions.c.schedule_uid == runs.c.schedule_uid, schedule_revisions.c.revision == runs.c.revision
     )
     parts = (runs.c.inputs, schedule_revisions.c.document, run_definitions.c.document)
     size = sum((sa.func.coalesce(byte_size(part), 0) for part in parts), sa.literal(0))
-    statement = (
+    return (
         sa.select(runs.c.run_id, size.label("size"))
         .outerjoin_from(runs, schedule_revisions, of_revision)
         .outerjoin(run_definitions, run_definitions.c.run_id == runs.c.run_id)
         .where(runs.c.run_id.in_(list(run_ids)))
     )
-    found = {row.run_id: row.size for row in run_archive.rows_everywhere(connection, statement, most=len(run_ids))}
-    return [found.get(run_id, 0) for run_id in run_ids]
 
 
 def steps(connection: Connection, root_run_id: bytes) -> list[RunRow]:
     """The steps of a workflow's run, in the order of their birth."""
-    statement = _SELECT.where(runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
-    found = run_archive.rows_of_tree(connection, statement.order_by(runs.c.run_id), root_run_id)
+
+    def below(runs: RunsTable) -> sa.Select[Any]:
+        own = (runs.c.root_run_id == root_run_id, runs.c.run_id != root_run_id)
+        return _select(runs).where(*own).order_by(runs.c.run_id)
+
+    found = run_archive.rows_of_tree(connection, below, root_run_id)
     return [_ROWS.read(values) for values in found]
 
 
@@ -319,37 +343,42 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
     return [RunEventRow(*values[:3], object_from_text(values[3])) for values in connection.execute(statement)]
 
 
-def _one(connection: Connection, *conditions: sa.ColumnElement[bool]) -> RunRow | None:
-    found = run_archive.row_anywhere(connection, _SELECT.where(*conditions))
+def _one(connection: Connection, wanted: RunsCondition) -> RunRow | None:
+    found = run_archive.row_anywhere(connection, lambda runs: _select(runs).where(wanted(runs)))
     return None if found is None else _ROWS.read(found)
 
 
 def _page(
     connection: Connection,
-    of: sa.ColumnElement[bool],
+    of: RunsCondition,
     wanted: RunFilter,
     before: bytes | None,
     limit: int,
     whole: bool,
 ) -> RunRowPage:
-    conditions = [of, *_conditions(wanted)]
-    if before is not None:
-        conditions.append(runs.c.run_id < before)
-    if wanted.assignee is not None:
-        conditions = [runs.c.run_id.in_(_assigned(conditions, wanted.assignee, limit + 1))]
-    chosen = (_SELECT if whole else _SUMMARY).where(*conditions).order_by(runs.c.run_id.desc()).limit(limit + 1)
-    rows = [_ROWS.listed(values) for values in connection.execute(chosen)]
+    def chosen(runs: RunsTable) -> sa.Select[Any]:
+        conditions = [of(runs), *_conditions(runs, wanted)]
+        if before is not None:
+            conditions.append(runs.c.run_id < before)
+        if wanted.assignee is not None:
+            conditions = [runs.c.run_id.in_(_assigned(runs, conditions, wanted.assignee, limit + 1))]
+        columns = _select(runs) if whole else _summary(runs)
+        return columns.where(*conditions).order_by(runs.c.run_id.desc()).limit(limit + 1)
+
+    rows = [_ROWS.listed(values) for values in connection.execute(chosen(runs))]
     if _may_be_archived(wanted) and run_archive.has_archive(connection):
+        missing = chosen(ARCHIVED)
         # Of a full page only those are missing that are newer than its last: few weeks of the archive are looked at.
-        missing = chosen if len(rows) <= limit else chosen.where(runs.c.run_id > rows[-1].run_id)
-        rows = _merged(rows, connection.execute(run_archive.of_archive(missing)))
+        if len(rows) > limit:
+            missing = missing.where(ARCHIVED.c.run_id > rows[-1].run_id)
+        rows = _merged(rows, connection.execute(missing))
     return _shown(rows, limit)
 
 
 def _newest_page(connection: Connection, uid: bytes, limit: int) -> RunRowPage:
     """By statements that are made once: whoever looks at a schedule asks this."""
     values = {"uid": uid, "most": limit + 1}
-    rows = [_ROWS.listed(found) for found in connection.execute(_NEWEST, values)]
+    rows = [_ROWS.listed(found) for found in connection.execute(_newest(runs), values)]
     if run_archive.has_archive(connection):
         after = rows[-1].run_id if len(rows) > limit else _FIRST
         rows = _merged(rows, connection.execute(_NEWEST_ARCHIVED, {**values, "after": after}))
@@ -366,7 +395,9 @@ def _merged(rows: Sequence[RunRow], archived: Iterable[sa.Row[Any]]) -> list[Run
     return sorted(both.values(), key=lambda row: row.run_id, reverse=True)
 
 
-def _assigned(conditions: Sequence[sa.ColumnElement[bool]], assignee: str, limit: int) -> sa.Select[tuple[bytes]]:
+def _assigned(
+    runs: RunsTable, conditions: Sequence[sa.ColumnElement[bool]], assignee: str, limit: int
+) -> sa.Select[tuple[bytes]]:
     """The newest that somebody does, and that somebody does as the member of a team: each along its own index."""
     both = [
         sa.select(runs.c.run_id)
@@ -385,7 +416,7 @@ def _shown(rows: Sequence[RunRow], limit: int) -> RunRowPage:
     return RunRowPage(shown, shown[-1].run_id if len(rows) > limit else None)
 
 
-def _conditions(wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
+def _conditions(runs: RunsTable, wanted: RunFilter) -> Iterator[sa.ColumnElement[bool]]:
     if wanted.parent is not None:
         yield sa.and_(sa.text("parent_run_id IS NOT NULL"), runs.c.parent_run_id == wanted.parent)
     if wanted.root is not None:
@@ -438,15 +469,23 @@ class StepRow:
 
 
 _NAMES = [name for name in StepRow.__slots__ if name not in ("result", "omitted")]
-_COLUMNS = [sa.func.substr(runs.c.error, 1, _MAX_ERROR) if name == "error" else runs.c[name] for name in _NAMES]
-_STEPS = (
-    sized(sa.select(*_COLUMNS, runs.c.result), runs.c.result)
-    # As text, so that both databases see that it is the condition of the index `runs_one_per_node`.
-    .where(sa.text("parent_run_id IS NOT NULL"), runs.c.parent_run_id == sa.bindparam("run_id"))
-    .order_by(runs.c.run_id)
-    .limit(MAX_STEPS)
-)
-_RESULTS = sa.select(runs.c.run_id, runs.c.result).where(runs.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))
+
+
+@cache
+def _steps(runs: RunsTable) -> sa.Select[Any]:
+    columns = [sa.func.substr(runs.c.error, 1, _MAX_ERROR) if name == "error" else runs.c[name] for name in _NAMES]
+    return (
+        sized(sa.select(*columns, runs.c.result), runs.c.result)
+        # As text, so that both databases see that it is the condition of the index `runs_one_per_node`.
+        .where(sa.text("parent_run_id IS NOT NULL"), runs.c.parent_run_id == sa.bindparam("run_id"))
+        .order_by(runs.c.run_id)
+        .limit(MAX_STEPS)
+    )
+
+
+@cache
+def _results(runs: RunsTable) -> sa.Select[Any]:
+    return sa.select(runs.c.run_id, runs.c.result).where(runs.c.run_id.in_(sa.bindparam("run_ids", expanding=True)))
 
 
 def steps_of(
@@ -456,7 +495,7 @@ def steps_of(
 
     Results are listed as far as they fit in a page, the first ones first.
     """
-    rows = [tuple(row) for row in run_archive.rows_of_tree(connection, _STEPS, run_id, {"run_id": run_id})]
+    rows = [tuple(row) for row in run_archive.rows_of_tree(connection, _steps, run_id, {"run_id": run_id})]
     places = _places(connection, WorkflowVersion(namespace, workflow, version))
     of_node, fallback = _NAMES.index("node_id"), _NAMES.index("fallback")
     # By birth where the workflow is gone.
@@ -465,7 +504,7 @@ def steps_of(
     large = [row[0] for row, is_shown in zip(rows, shown, strict=True) if is_shown and row[-1] and row[-2] is None]
     loaded: Mapping[bytes, str | None] = {}
     if large:
-        found = run_archive.rows_everywhere(connection, _RESULTS, {"run_ids": large}, most=len(large))
+        found = run_archive.rows_everywhere(connection, _results, {"run_ids": large}, most=len(large))
         loaded = {bytes(step_id): text for step_id, text in found}
     return [_step(row, is_shown, loaded) for row, is_shown in zip(rows, shown, strict=True)]
 
@@ -496,110 +535,3 @@ def _places(connection: Connection, asked: WorkflowVersion) -> Mapping[str, int]
     found = graph_rows.load(connection, [asked])[asked]
     # What cannot be read is listed by birth.
     return {} if isinstance(found, Exception) else {node: place for place, node in enumerate(found.order)}
-
-
-_UNREADABLE = (ValueError, AttributeError, RecursionError)
-
-
-class NamedColumns(Protocol):
-    """The columns of a run, or of a step, that name something else."""
-
-    @property
-    def workflow(self) -> str | None: ...
-    @property
-    def workflow_version(self) -> int | None: ...
-    @property
-    def assignee_type(self) -> str | None: ...
-    @property
-    def assignee(self) -> str | None: ...
-    @property
-    def member(self) -> str | None: ...
-
-
-class NameKey(NamedTuple):
-    """`kind` is the name of a table; the version is 0 where it has no versions."""
-
-    kind: str
-    namespace: str
-    key: str
-    version: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayNames:
-    """Names by key; an object without a name, or one that is gone, has none."""
-
-    found: Mapping[NameKey, str]
-
-    def workflow(self, namespace: str, workflow_id: str, version: int) -> str | None:
-        return self.found.get(workflow_key(namespace, workflow_id, version))
-
-    def assignee(self, namespace: str, type: str | None, assignee_id: str) -> str | None:
-        return self.found.get(_assignee_key(namespace, type, assignee_id))
-
-
-NO_NAMES: Final = DisplayNames({})
-
-
-def workflow_key(namespace: str, workflow_id: str, version: int) -> NameKey:
-    return NameKey(workflows.name, namespace, workflow_id, version)
-
-
-def keys_of(namespace: str, row: NamedColumns) -> set[NameKey]:
-    """Keys of the workflow, the assignee and the working team member of a run."""
-    found = set[NameKey]()
-    if row.workflow is not None and row.workflow_version is not None:
-        found.add(workflow_key(namespace, row.workflow, row.workflow_version))
-    if row.assignee is not None:
-        found.add(_assignee_key(namespace, row.assignee_type, row.assignee))
-    if row.member is not None:
-        found.add(_assignee_key(namespace, AssigneeType.AGENT, row.member))
-    return found
-
-
-def find_names(connection: Connection, wanted: Iterable[NameKey]) -> DisplayNames:
-    keys = set(wanted)
-    parts = [_of_documents(table, mine) for table in (agents, teams) if (mine := _of(table, keys))]
-    if versions := _of(workflows, keys):
-        parts.append(_of_workflows(versions))
-    if not parts:
-        return NO_NAMES
-    rows = connection.execute(sa.union_all(*parts))
-    named = ((NameKey(*row[:4]), _name_in(row.document) if row.name is None else row.name) for row in rows)
-    return DisplayNames({key: name for key, name in named if name})
-
-
-def _of(table: Table, keys: Collection[NameKey]) -> list[NameKey]:
-    return sorted(each for each in keys if each.kind == table.name)
-
-
-def _assignee_key(namespace: str, type: str | None, assignee_id: str) -> NameKey:
-    table = teams if type == AssigneeType.TEAM else agents
-    return NameKey(table.name, namespace, assignee_id)
-
-
-def _of_documents(table: Table, keys: Collection[NameKey]) -> sa.Select[Any]:
-    namespace, key = table.primary_key.columns
-    wanted = sa.tuple_(namespace, key).in_([(each.namespace, each.key) for each in keys])
-    nothing = sa.cast(sa.null(), sa.Text).label("name")
-    return sa.select(_word(table.name), namespace, key, sa.literal(0), table.c.document, nothing).where(wanted)
-
-
-def _of_workflows(keys: Collection[NameKey]) -> sa.Select[Any]:
-    columns = tuple(workflows.primary_key.columns)
-    wanted = sa.tuple_(*columns).in_([each[1:] for each in keys])
-    nothing = sa.cast(sa.null(), sa.Text).label("document")
-    return sa.select(_word(workflows.name), *columns, nothing, workflows.c.name).where(wanted)
-
-
-def _word(text: str) -> sa.ColumnElement[str]:
-    return sa.literal(text, sa.Text).label("kind")
-
-
-def _name_in(document: str | None) -> str | None:
-    """None also for a document that cannot be read: it is the trouble of whoever needs more of it than its name."""
-    try:
-        name = from_text(document or "{}").get("name")
-    except _UNREADABLE:
-        return None
-    return name if isinstance(name, str) else None

@@ -29,17 +29,8 @@ from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
 from horarium.features.runs import open_rows, work_rows
 from horarium.features.runs import rows as runs_read
-from horarium.features.runs.rows import (
-    NO_NAMES,
-    DisplayNames,
-    NameKey,
-    RunFilter,
-    RunRow,
-    StepRow,
-    find_names,
-    keys_of,
-    steps_of,
-)
+from horarium.features.runs.name_rows import NO_NAMES, DisplayNames, NameKey, find_names, keys_of
+from horarium.features.runs.rows import RunFilter, RunRow, StepRow, steps_of
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.runs.update_rows import add_event
 from horarium.features.runs.work_rows import ReadyTarget, RunWork

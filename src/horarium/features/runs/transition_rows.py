@@ -55,7 +55,7 @@ from horarium.features.schedules.rows import LockedPosition
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import Instant
 from horarium.platform.database import Database
-from horarium.platform.database.run_archive import rows_by_ids_everywhere
+from horarium.platform.database.run_archive import rows_by_ids_everywhere, runs_text
 from horarium.platform.database.statements import event_text, select_by_ids
 from horarium.platform.database.tables import schedules
 from horarium.platform.ids import id_text
@@ -299,9 +299,11 @@ def _counted(
 
 LogFields: TypeAlias = dict[str, str]
 
-_OF_RUNS = (
-    "SELECT run_id, runs.namespace, schedule_id FROM runs "
-    "LEFT JOIN schedules ON schedules.schedule_uid = runs.schedule_uid WHERE run_id"
+_OF_RUNS = runs_text(
+    lambda runs: (
+        f"SELECT run_id, runs.namespace, schedule_id FROM {runs} "
+        "LEFT JOIN schedules ON schedules.schedule_uid = runs.schedule_uid WHERE run_id"
+    )
 )
 
 

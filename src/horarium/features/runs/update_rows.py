@@ -1,21 +1,17 @@
-"""SQL that updates runs, and writes and reads their events and logs.
+"""SQL that updates runs, writes their events, and writes and reads their logs.
 
-SQL of the events and log lines of runs.
+The row of a run hands out the numbers of its events, and no other module writes them. Log lines are stored some to a
+row, of which the last are kept. They are numbered from 1 over all attempts of a run; a missing number is a line that
+was dropped.
 
-The row of a run hands out the numbers of its events, and no other module writes them. A page has the events of a run
-and of all its steps, in the order of recording. Log lines are stored some to a row, of which the last are kept. They
-are numbered from 1 over all attempts of a run; a missing number is a line that was dropped.
-
-SQL that updates runs: one UPDATE for each kind of change, its events, and what ends release.
-
-The caller holds the lock on the rows. `transition_rows.py` updates the schedule.
+There is one UPDATE for each kind of change, its events, and what ends release. The caller holds the lock on the rows.
+`transition_rows.py` updates the schedule.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -53,7 +49,6 @@ from horarium.platform.database.statements import (
     RowUpdate,
     event_text,
     from_text,
-    object_from_text,
     storable_text,
 )
 from horarium.platform.database.tables import run_events, run_logs, runs, runs_archive
@@ -96,80 +91,6 @@ def count_events(connection: Connection, run_id: bytes, event_type: RunEventType
     """Count events of one type in a run's stream."""
     own = (run_events.c.run_id == run_id, run_events.c.event_type == event_type.value)
     return int(connection.execute(select(func.count()).select_from(run_events).where(*own)).scalar_one())
-
-
-_MEMBER = (runs.c.run_id, runs.c.node_id, runs.c.created_at)
-
-
-class EventPlace(NamedTuple):
-    """Where an event stands among those of all steps: what was recorded at the same moment is told run by run."""
-
-    recorded_at: Instant
-    run_id: bytes
-    sequence: int
-
-
-@dataclass(frozen=True, slots=True)
-class StreamRow:
-    run_id: bytes
-    node_id: str | None
-    sequence: int
-    event_type: str
-    recorded_at: Instant
-    payload: dict[str, Any] | None
-
-
-def merged_events(
-    connection: Connection, run_id: bytes, *, is_root: bool, after: EventPlace | None, limit: int
-) -> list[StreamRow]:
-    """Stored events of the run, and for all runs below it also their creation, which is read from their row.
-
-    The payload of that event is the same for all of them and is left to the caller.
-    """
-    family = (_of_root if is_root else _below)(run_id)
-    stored = sa.select(
-        run_events.c.run_id,
-        family.c.node_id,
-        run_events.c.sequence,
-        run_events.c.event_type,
-        run_events.c.recorded_at,
-        run_events.c.payload,
-    ).join_from(family, run_events, run_events.c.run_id == family.c.run_id)
-    births = sa.select(
-        family.c.run_id,
-        family.c.node_id,
-        sa.literal(1, sa.Integer),
-        sa.literal(RunEventType.RUN_CREATED.value, sa.Text),
-        family.c.created_at,
-        sa.null(),
-    ).where(family.c.run_id != run_id)
-    both = sa.union_all(stored, births).subquery("told")
-    key = both.c.recorded_at, both.c.run_id, both.c.sequence
-    statement = sa.select(both).order_by(*key).limit(limit)
-    if after is not None:
-        statement = statement.where(sa.tuple_(*key) > sa.tuple_(*(sa.literal(part) for part in after)))
-    return [
-        StreamRow(run_id, node_id, sequence, kind, at, None if payload is None else object_from_text(payload))
-        for run_id, node_id, sequence, kind, at, payload in run_archive.rows_of_tree(connection, statement, run_id)
-    ]
-
-
-def _itself(run_id: bytes) -> sa.Select[Any]:
-    return sa.select(*_MEMBER).where(runs.c.run_id == run_id)
-
-
-def _of_root(run_id: bytes) -> sa.CTE:
-    """Every step names its root, however deep it is; the condition of the index stands there as text."""
-    below = sa.select(*_MEMBER).where(sa.text("root_run_id IS NOT NULL"), runs.c.root_run_id == run_id)
-    return sa.union(_itself(run_id), below).cte("family")
-
-
-def _below(run_id: bytes) -> sa.CTE:
-    """From a run inside a workflow downwards, as deep as sub-workflows go."""
-    family = _itself(run_id).cte("family", recursive=True)
-    child = runs.alias("child")
-    columns = sa.select(*(child.c[each.name] for each in _MEMBER))
-    return family.union(columns.join_from(family, child, child.c.parent_run_id == family.c.run_id))
 
 
 # What is kept goes row by row: so many rows hold all that may be kept.

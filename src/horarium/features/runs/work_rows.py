@@ -18,7 +18,7 @@ from horarium.core.document.states import RunState
 from horarium.core.lifecycle.outcome import UsedResources
 from horarium.core.lifecycle.react import BUSY_SECONDS
 from horarium.instant import SECOND, Instant
-from horarium.platform.database.run_archive import lock_archived, rows_by_ids_everywhere
+from horarium.platform.database.run_archive import lock_archived, rows_by_ids_everywhere, runs_text
 from horarium.platform.database.run_states import HANDED_OUT_LIST, IS_NOT_STARTED, PROMPT_BUSY
 from horarium.platform.database.statements import RowUpdate, select_by_ids
 from horarium.platform.database.tables import approvals, runs
@@ -117,7 +117,8 @@ class RunWork(NamedTuple):
 
 
 COLUMNS = ", ".join(RunWork._fields)
-_BY_ID = f"SELECT {COLUMNS} FROM runs WHERE run_id"
+_BY_ID = runs_text(lambda runs: f"SELECT {COLUMNS} FROM {runs} WHERE run_id")
+_STATES = runs_text(lambda runs: f"SELECT run_id, state FROM {runs} WHERE run_id")
 
 
 def select_works(connection: Connection, where: str, values: Mapping[str, Any]) -> list[RunWork]:
@@ -130,16 +131,14 @@ def find_works(connection: Connection, run_ids: Sequence[bytes]) -> list[RunWork
 
 
 def states_of(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, RunState]:
-    found = (
-        rows_by_ids_everywhere(connection, "SELECT run_id, state FROM runs WHERE run_id", run_ids) if run_ids else []
-    )
+    found = rows_by_ids_everywhere(connection, _STATES, run_ids) if run_ids else []
     return {run_id: RunState(state) for run_id, state in found}
 
 
 def lock_works(connection: Connection, run_ids: Sequence[bytes]) -> list[RunWork]:
     """Ours until the transaction ends, in sorted order, so that two who want the same never wait for each other."""
     tail = "ORDER BY run_id FOR UPDATE" if connection.dialect.name == "postgresql" else ""
-    return as_works(select_by_ids(connection, _BY_ID, run_ids, tail)) if run_ids else []
+    return as_works(select_by_ids(connection, _BY_ID.of_runs, run_ids, tail)) if run_ids else []
 
 
 def lock_any_works(connection: Connection, run_ids: Sequence[bytes]) -> list[RunWork]:

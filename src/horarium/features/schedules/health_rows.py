@@ -220,21 +220,28 @@ def failed_runs(connection: Connection, uids: Sequence[bytes]) -> dict[bytes, tu
 
 
 # Backwards along the index `runs_by_schedule`: as fast among a million runs as among ten.
-_NEWEST_FAILED = f"""
-SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM runs
-WHERE schedule_uid = {{uid}} AND parent_run_id IS NULL AND state IN {sql_list(UNSUCCESSFUL)}
+def _newest_failed_of(uid: str, runs: str = "runs") -> str:
+    return f"""
+SELECT schedule_uid, run_id, state, finished_at, substr(error, 1, {_MAX_ERROR}) FROM {runs}
+WHERE schedule_uid = {uid} AND parent_run_id IS NULL AND state IN {sql_list(UNSUCCESSFUL)}
 ORDER BY run_id DESC LIMIT {MAX_FAILED_SHOWN}
 """
-_EACH = f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_NEWEST_FAILED.format(uid='of.uid')}) r"
+
+
+_EACH = run_archive.runs_text(
+    lambda runs: (
+        f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_newest_failed_of('of.uid', runs)}) r"
+    )
+)
 
 
 def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Sequence[Any]]:
     if connection.dialect.name == "postgresql":
-        found = list(connection.exec_driver_sql(_EACH, (list(uids),)))
+        found = list(connection.exec_driver_sql(_EACH.of_runs, (list(uids),)))
         if run_archive.has_archive(connection):
-            found += connection.exec_driver_sql(run_archive.text_of_archive(_EACH), (list(uids),))
+            found += connection.exec_driver_sql(_EACH.of_archive, (list(uids),))
         return found
-    part = f"SELECT * FROM ({_NEWEST_FAILED.format(uid='?')})"
+    part = f"SELECT * FROM ({_newest_failed_of('?')})"
     return connection.exec_driver_sql(" UNION ALL ".join([part] * len(uids)), tuple(uids))
 
 

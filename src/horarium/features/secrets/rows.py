@@ -28,7 +28,6 @@ from horarium.platform.database.installation import CannotUnseal, KeyReplaced, S
 from horarium.platform.database.statements import TypedRows, from_text, to_text
 from horarium.platform.database.tables import (
     run_definitions,
-    runs,
     schedule_revisions,
     schedules,
     secrets,
@@ -208,9 +207,11 @@ def forget_of_runs(connection: Connection, run_ids: Collection[bytes]) -> None:
     """The same for runs that no schedule asked for."""
     found = run_archive.rows_everywhere(
         connection,
-        sa.select(runs.c.run_id, runs.c.namespace, run_definitions.c.document)
-        .join_from(run_definitions, runs, runs.c.run_id == run_definitions.c.run_id)
-        .where(run_definitions.c.run_id.in_(list(run_ids)), run_definitions.c.document.like(_NAMES_ONE)),
+        lambda runs: (
+            sa.select(runs.c.run_id, runs.c.namespace, run_definitions.c.document)
+            .join_from(run_definitions, runs, runs.c.run_id == run_definitions.c.run_id)
+            .where(run_definitions.c.run_id.in_(list(run_ids)), run_definitions.c.document.like(_NAMES_ONE))
+        ),
     )
     for row in found:
         _forget(connection, row.namespace, of_run(id_text(row.run_id)), [row.document])

@@ -405,7 +405,7 @@ def _octets_of_blob(element: byte_size, compiler: SQLCompiler, **given: Any) -> 
     return f"length(CAST({compiler.process(element.clauses, **given)} AS BLOB))"
 
 
-def sized(statement: sa.Select[Any], column: sa.Column[Any]) -> sa.Select[Any]:
+def sized(statement: sa.Select[Any], column: sa.ColumnElement[Any]) -> sa.Select[Any]:
     """Select NULL for the column where it is large, and its size as the last column."""
     size = byte_size(column)
     small = sa.case((size <= INLINE_BYTES, column))
