@@ -26,7 +26,7 @@ import httpx
 
 from horarium.compat.registrar.calls import RegistrarCalls
 from horarium.features.agents.calls import AssigneeCalls
-from horarium.features.approvals.calls import ApprovalCalls
+from horarium.features.approvals.operations import ApprovalOperations
 from horarium.features.cluster.calls import ServiceCalls, follow_feed
 from horarium.features.runs.calls import POLL_SECONDS, RunCalls
 from horarium.features.runs.model import RunLogLine
@@ -57,7 +57,7 @@ class Client(
     SecretCalls,
     WorkflowCalls,
     AssigneeCalls,
-    ApprovalCalls,
+    ApprovalOperations,
 ):
     """A thread-safe client. `transport` replaces the network.
 
@@ -186,7 +186,7 @@ class AsyncClient(
     SecretCalls,
     WorkflowCalls,
     AssigneeCalls,
-    ApprovalCalls,
+    ApprovalOperations,
 ):
     """A client for one event loop. `transport` replaces the network.
 

@@ -110,9 +110,9 @@ def list_command(
 
     Example: horarium approval list --mine
     """
-    from horarium.features.approvals.calls import ApprovalCalls
+    from horarium.features.approvals.operations import ApprovalOperations
 
-    call = ApprovalCalls.list_approvals(
+    call = ApprovalOperations.list_approvals(
         status=status,
         schedule_id=schedule_id,
         gate=gate,
