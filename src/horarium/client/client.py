@@ -32,9 +32,9 @@ from horarium.features.runs.calls import POLL_SECONDS, RunCalls
 from horarium.features.runs.model import RunLogLine
 from horarium.features.schedules.calls import ScheduleCalls, ScheduleMethods
 from horarium.features.schedules.draft_calls import DraftCalls, RevisionMethods
-from horarium.features.secrets.calls import SecretCalls
+from horarium.features.secrets.operations import SecretOperations
 from horarium.features.tenants.model import FeedEntry
-from horarium.features.webhooks.calls import SubscriptionCalls
+from horarium.features.webhooks.operations import SubscriptionOperations
 from horarium.features.workflows.calls import WorkflowCalls
 from horarium.platform.client.call import Call, Page
 from horarium.platform.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS, connect
@@ -53,8 +53,8 @@ class Client(
     RunCalls,
     ServiceCalls,
     RegistrarCalls,
-    SubscriptionCalls,
-    SecretCalls,
+    SubscriptionOperations,
+    SecretOperations,
     WorkflowCalls,
     AssigneeCalls,
     ApprovalOperations,
@@ -182,8 +182,8 @@ class AsyncClient(
     RunCalls,
     ServiceCalls,
     RegistrarCalls,
-    SubscriptionCalls,
-    SecretCalls,
+    SubscriptionOperations,
+    SecretOperations,
     WorkflowCalls,
     AssigneeCalls,
     ApprovalOperations,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property, wraps
@@ -112,8 +112,12 @@ class Operations:
         retried: bool = True,
         renamed: Mapping[str, str] = _NO_NAMES,
         has_command: bool = True,
+        by_hand: bool = False,
     ) -> Callable[[Callable[P, Call[T]]], Method[P, T]]:
-        """`Operation` describes the parameters. The name of an operation is that of its function."""
+        """`Operation` describes the parameters. The name of an operation is that of its function.
+
+        `by_hand`: the function has a body, which returns the call.
+        """
 
         def declare(function: Callable[P, Call[T]]) -> Method[P, T]:
             plain: Callable[P, Call[T]] = getattr(function, "__func__", function)
@@ -136,7 +140,10 @@ class Operations:
                 renamed=renamed,
                 has_command=has_command,
             )
-            return Method(_calling(plain, operation))
+            request = Request(plain, operation)
+            made = plain if by_hand else _sending(plain, request)
+            vars(made).update(operation=operation, request=request)
+            return Method(made)
 
         return declare
 
@@ -145,13 +152,6 @@ def operation_of(call: Callable[..., Call[Any]]) -> Operation:
     """Return the operation that was declared with this function."""
     found: Operation = vars(call)["operation"]
     return found
-
-
-def operations_of(declared: type) -> Iterator[Callable[..., Call[Any]]]:
-    """Yield the functions of the operations that a class declares, in their order."""
-    for name, member in vars(declared).items():
-        if isinstance(member, Method) and "operation" in vars(member.make):
-            yield getattr(declared, name)
 
 
 def as_described(path: str) -> str:
@@ -173,14 +173,11 @@ class Place(Enum):
     VERSION = "expected version"
 
 
-def _calling(function: Callable[P, Call[T]], operation: Operation) -> Callable[P, Call[T]]:
-    request = Request(function, operation)
-
+def _sending(function: Callable[P, Call[T]], request: Request) -> Callable[P, Call[T]]:
     @wraps(function)
     def make(*args: P.args, **named: P.kwargs) -> Call[T]:
         return request.call(args, named)
 
-    vars(make).update(operation=operation, request=request)
     return make
 
 
@@ -188,6 +185,18 @@ def request_of(call: Callable[..., Call[Any]]) -> Request:
     """Return where the parameters of an operation stand in its request."""
     found: Request = vars(call)["request"]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A parameter and its place. `optional`: None is left out; other defaults are `always` sent."""
+
+    name: str
+    place: Place
+    sent: str
+    always: Any
+    optional: bool
+    is_list: bool
 
 
 class Request:
@@ -204,7 +213,7 @@ class Request:
     @cached_property
     def places(self) -> Mapping[str, tuple[Place, str]]:
         """The place and the name in the request, by parameter."""
-        return {name: self._place(each) for name, each in self.signature.parameters.items()}
+        return {step.name: (step.place, step.sent) for step in self._steps}
 
     def _place(self, parameter: Parameter) -> tuple[Place, str]:
         operation, name = self._operation, parameter.name
@@ -226,51 +235,94 @@ class Request:
         return Place.QUERY, sent
 
     @cached_property
-    def _always(self) -> Mapping[str, Any]:
-        """The defaults that are sent."""
-        parameters = self.signature.parameters.values()
-        return {each.name: each.default for each in parameters if each.default not in (Parameter.empty, None)}
+    def _positional(self) -> tuple[str, ...]:
+        kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+        return tuple(name for name, each in self.signature.parameters.items() if each.kind in kinds)
 
     @cached_property
-    def _optional(self) -> frozenset[str]:
-        return frozenset(each.name for each in self.signature.parameters.values() if each.default is None)
+    def _known(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The parameters that can be named, and those that must be given."""
+        parameters = self.signature.parameters.values()
+        named = (
+            each.name for each in parameters if each.kind not in (Parameter.POSITIONAL_ONLY, Parameter.VAR_KEYWORD)
+        )
+        needed = (
+            each.name for each in parameters if each.default is Parameter.empty and each.kind != Parameter.VAR_KEYWORD
+        )
+        return frozenset(named), frozenset(needed)
 
     @cached_property
-    def _lists(self) -> frozenset[str]:
-        """The parameters that take any sequence, of which JSON knows only lists."""
-        parameters = self.signature.parameters.values()
-        return frozenset(each.name for each in parameters if str(each.annotation).startswith("Sequence["))
+    def _steps(self) -> tuple[_Step, ...]:
+        return tuple(
+            _Step(
+                name,
+                *self._place(each),
+                always=each.default if each.default is not Parameter.empty else None,
+                optional=each.default is None,
+                # Any sequence is taken, and JSON knows only lists.
+                is_list=str(each.annotation).startswith("Sequence["),
+            )
+            for name, each in self.signature.parameters.items()
+        )
+
+    def _bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments by parameter. The module `inspect` is exact, and slow: it gets the unusual cases."""
+        known, needed = self._known
+        values = dict(zip(self._positional, args, strict=False))
+        if len(args) <= len(self._positional) and known.issuperset(named) and values.keys().isdisjoint(named):
+            values.update(named)
+            if values.keys() >= needed:
+                return values
+        try:
+            return self.signature.bind(*args, **named).arguments
+        except TypeError as wrong:
+            raise TypeError(f"{self._operation.name}(): {wrong}") from None
 
     def call(self, args: Sequence[Any], named: Mapping[str, Any]) -> Call[Any]:
         """Return the request with these arguments. None is left out where it is the default."""
-        operation = self._operation
-        try:
-            bound = self.signature.bind(*args, **named)
-        except TypeError as wrong:
-            raise TypeError(f"{operation.name}(): {wrong}") from None
-        values = {**self._always, **bound.arguments}
-        parts: dict[Place, dict[str, Any]] = {place: {} for place in Place}
-        for name, (place, sent) in self.places.items():
-            if name not in values or (values[name] is None and name in self._optional):
+        operation, values = self._operation, self._bound(args, named)
+        names: dict[str, str] = {}
+        query: dict[str, Any] = {}
+        body: dict[str, Any] = {}
+        key, version = None, None
+        for step in self._steps:
+            value: Any = values.get(step.name, step.always)
+            if value is None and step.optional:
                 continue
-            value: Any = list(values[name]) if name in self._lists else values[name]
-            if place is Place.MEMBERS:
-                parts[Place.BODY].update(value)
-            else:
-                parts[place][sent] = rfc3339(value) if place is Place.BODY else value
+            match step.place:
+                case Place.PATH:
+                    names[step.sent] = value
+                case Place.QUERY:
+                    query[step.sent] = value
+                case Place.BODY:
+                    body[step.sent] = list(value) if step.is_list else rfc3339(value)
+                case Place.MEMBERS:
+                    body.update(value or {})
+                case Place.KEY:
+                    key = value
+                case Place.VERSION:
+                    version = value
         return Call(
             operation.method,
             operation.path,
             self._parse,
-            parts[Place.PATH],
-            query=parts[Place.QUERY],
-            body=None if operation.body is None else parts[Place.BODY],
-            headers=if_match(parts[Place.VERSION].get(VERSION)),
+            names,
+            query=query,
+            body=None if operation.body is None else body,
+            headers=if_match(version),
             idempotent=operation.retried,
-            key=parts[Place.KEY].get(KEY),
-            cursor=CURSOR if CURSOR in self.places else None,
-            also=tuple(status for status in operation.statuses if status >= 300),
+            key=key,
+            cursor=self._cursor,
+            also=self._also,
         )
+
+    @cached_property
+    def _cursor(self) -> str | None:
+        return CURSOR if CURSOR in self.signature.parameters else None
+
+    @cached_property
+    def _also(self) -> tuple[int, ...]:
+        return tuple(status for status in self._operation.statuses if status >= 300)
 
     @cached_property
     def rows(self) -> tuple[str, type[Answer]] | None:
