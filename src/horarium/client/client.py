@@ -26,15 +26,15 @@ import httpx
 
 from horarium.compat.registrar.calls import RegistrarCalls
 from horarium.features.agents.calls import AssigneeCalls
-from horarium.features.approvals.calls import ApprovalCalls
+from horarium.features.approvals.operations import ApprovalOperations
 from horarium.features.cluster.calls import ServiceCalls, follow_feed
 from horarium.features.runs.calls import POLL_SECONDS, RunCalls
 from horarium.features.runs.model import RunLogLine
 from horarium.features.schedules.calls import ScheduleCalls, ScheduleMethods
 from horarium.features.schedules.draft_calls import DraftCalls, RevisionMethods
-from horarium.features.secrets.calls import SecretCalls
+from horarium.features.secrets.operations import SecretOperations
 from horarium.features.tenants.model import FeedEntry
-from horarium.features.webhooks.calls import SubscriptionCalls
+from horarium.features.webhooks.operations import SubscriptionOperations
 from horarium.features.workflows.calls import WorkflowCalls
 from horarium.platform.client.call import Call, Page
 from horarium.platform.client.connection import DEFAULT_RETRIES, DEFAULT_SOURCE, DEFAULT_TIMEOUT_SECONDS, connect
@@ -53,11 +53,11 @@ class Client(
     RunCalls,
     ServiceCalls,
     RegistrarCalls,
-    SubscriptionCalls,
-    SecretCalls,
+    SubscriptionOperations,
+    SecretOperations,
     WorkflowCalls,
     AssigneeCalls,
-    ApprovalCalls,
+    ApprovalOperations,
 ):
     """A thread-safe client. `transport` replaces the network.
 
@@ -182,11 +182,11 @@ class AsyncClient(
     RunCalls,
     ServiceCalls,
     RegistrarCalls,
-    SubscriptionCalls,
-    SecretCalls,
+    SubscriptionOperations,
+    SecretOperations,
     WorkflowCalls,
     AssigneeCalls,
-    ApprovalCalls,
+    ApprovalOperations,
 ):
     """A client for one event loop. `transport` replaces the network.
 

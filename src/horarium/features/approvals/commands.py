@@ -16,7 +16,7 @@ from horarium.core.document.states import RunState
 from horarium.platform.cli import options
 from horarium.platform.cli.bulk import agree
 from horarium.platform.cli.lists import All, AllNamespaces, Limit, Listing, PageToken, Paging, scope_of, show_listing
-from horarium.platform.cli.program import LaterModule
+from horarium.platform.cli.program import LaterModule, add_default_commands
 from horarium.platform.cli.remote import ExitCode, Remote, by_flags, with_remote
 from horarium.platform.cli.streams import (
     NOTHING,
@@ -110,9 +110,9 @@ def list_command(
 
     Example: horarium approval list --mine
     """
-    from horarium.features.approvals.calls import ApprovalCalls
+    from horarium.features.approvals.operations import ApprovalOperations
 
-    call = ApprovalCalls.list_approvals(
+    call = ApprovalOperations.list_approvals(
         status=status,
         schedule_id=schedule_id,
         gate=gate,
@@ -392,3 +392,6 @@ def described(found: Approval) -> Iterator[tuple[str, str]]:
     for number, vote in enumerate(found.votes):
         why = f": {vote.reason}" if vote.reason else ""
         yield ("" if number else "votes"), f"{vote.decision} by {vote.by} at {cell(vote.at)}{why}"
+
+
+add_default_commands(app, "approval", "horarium.features.approvals.operations")

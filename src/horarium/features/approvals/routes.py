@@ -37,6 +37,7 @@ from horarium.features.approvals.model import (
     StandingList,
     StatusFilter,
 )
+from horarium.features.approvals.operations import ApprovalOperations
 from horarium.features.approvals.rows import QuestionRow
 from horarium.features.approvals.service import ApprovalView, VoteRequest
 from horarium.features.approvals.standing_rows import StandingRow
@@ -49,12 +50,12 @@ from horarium.platform.http.audited import Audited
 from horarium.platform.http.limits import log_fields, readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf, same_namespace
 from horarium.platform.http.responses import Reply
-from horarium.platform.http.routing import LOOK, READ, Routes
+from horarium.platform.http.routing import Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import time_of
 
-routes = Routes("/api/approvals", tag="approvals")
-run_routes = Routes("/api/runs/{run_id}", tag="approvals")
+routes = Routes()
+run_routes = Routes()
 
 _APPROVAL_EXAMPLE = Approval(
     approval_id=examples.UID,
@@ -98,14 +99,7 @@ _STANDING_EXAMPLE = StandingApproval(
 )
 
 
-@routes(
-    "GET",
-    "",
-    needs=READ,
-    summary="List approval requests",
-    answer=ApprovalList,
-    example=ApprovalList(approvals=(_APPROVAL_EXAMPLE,), next_page_token=None),
-)
+@routes.implements(ApprovalOperations.list_approvals, example=ApprovalList(approvals=(_APPROVAL_EXAMPLE,), next_page_token=None))
 def list_approvals(
     resources: ResourcesOf,
     caller: ListCallerOf,
@@ -142,16 +136,10 @@ def list_approvals(
     return Reply(ApprovalList(approvals=shown, next_page_token=page.next_page_token))
 
 
-@routes(
-    "POST",
-    "/decisions",
-    needs=LOOK,
-    summary="Decide many approval requests",
-    body=DecisionsBody,
+@routes.implements(
+    ApprovalOperations.decide_approvals,
     sends={"ids": [examples.UID], "decision": "approve", "reason": "all as discussed"},
-    answer=DecidedMany,
     example=DecidedMany(outcomes=(DecidedOne(approval_id=examples.UID, outcome=DecisionOutcome.APPROVED),)),
-    repeatable=False,  # one transaction each; what is decided is left alone the second time
 )
 def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
     """At most 100 per request. Each has its own outcome: `approved`, `rejected`, `waiting` (more approvals needed) or
@@ -167,13 +155,8 @@ def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -
     return Reply(DecidedMany(outcomes=tuple(done)))
 
 
-@routes(
-    "GET",
-    "/standing",
-    needs=READ,
-    summary="List standing approvals",
-    answer=StandingList,
-    example=StandingList(standing=(_STANDING_EXAMPLE,), next_page_token=None),
+@routes.implements(
+    ApprovalOperations.list_standing_approvals, example=StandingList(standing=(_STANDING_EXAMPLE,), next_page_token=None)
 )
 def list_standing_approvals(
     resources: ResourcesOf,
@@ -195,16 +178,10 @@ def list_standing_approvals(
     return Reply(StandingList(standing=shown, next_page_token=page.next_page_token))
 
 
-@routes(
-    "POST",
-    "/standing",
-    needs=READ,
+@routes.implements(
+    ApprovalOperations.create_standing_approval,
     audited=Audited.IN_NAMESPACE,
-    summary="Create a standing approval",
-    body=StandingBody,
     sends={"schedule_id": "nightly-report", "gates": ["external_message"], "max_uses": 30},
-    answer=StandingApproval,
-    status=201,
     example=_STANDING_EXAMPLE,
 )
 def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
@@ -219,13 +196,9 @@ def create_standing_approval(resources: ResourcesOf, caller: CallerOf, body: Doc
     return Reply(_stands(standing.create(resources, caller, asked)), 201)
 
 
-@routes(
-    "DELETE",
-    "/standing/{standing_id}",
-    needs=READ,
+@routes.implements(
+    ApprovalOperations.delete_standing_approval,
     audited=Audited.IN_NAMESPACE,
-    summary="Revoke a standing approval",
-    answer=StandingDeleted,
     example=StandingDeleted(standing_id=examples.UID, outcome="deleted"),
 )
 def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_id: str) -> Reply:
@@ -234,23 +207,14 @@ def delete_standing_approval(resources: ResourcesOf, caller: CallerOf, standing_
     return Reply(StandingDeleted(standing_id=id_text(gone), outcome="deleted"))
 
 
-@routes(
-    "GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval, example=_APPROVAL_EXAMPLE
-)
+@routes.implements(ApprovalOperations.get_approval, example=_APPROVAL_EXAMPLE)
 def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> Reply:
     """Includes the action of the run. Secrets are shown by name only."""
     return Reply(_shown(resources, service.get(resources, caller, approval_id)))
 
 
-@routes(
-    "POST",
-    "/{approval_id}/decision",
-    needs=LOOK,
-    summary="Approve, reject or modify an approval request",
-    body=DecisionBody,
-    sends={"decision": "approve", "reason": "looks right"},
-    answer=Approval,
-    example=_APPROVAL_EXAMPLE,
+@routes.implements(
+    ApprovalOperations.decide_approval, sends={"decision": "approve", "reason": "looks right"}, example=_APPROVAL_EXAMPLE
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
     """One rejection is final. Approvals of different approvers are counted. `modify` approves changed inputs.
@@ -264,16 +228,7 @@ def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, 
     return Reply(_shown(resources, approval_service.decide(resources, caller, approval_id, said)))
 
 
-@run_routes(
-    "POST",
-    "/approve",
-    needs=LOOK,
-    summary="Approve a run",
-    body=RunDecisionBody,
-    sends={"reason": "looks right"},
-    answer=Approval,
-    example=_APPROVAL_EXAMPLE,
-)
+@run_routes.implements(ApprovalOperations.approve_run, sends={"reason": "looks right"}, example=_APPROVAL_EXAMPLE)
 def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
     """With `modifications`, approves changed inputs or answers the question of an agent."""
     asked = read_body(RunDecisionBody, body)
@@ -281,16 +236,7 @@ def approve_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Doc
     return _of_run(resources, caller, run_id, asked, decision)
 
 
-@run_routes(
-    "POST",
-    "/reject",
-    needs=LOOK,
-    summary="Reject a run",
-    body=RunDecisionBody,
-    sends={"reason": "not today"},
-    answer=Approval,
-    example=_APPROVAL_EXAMPLE,
-)
+@run_routes.implements(ApprovalOperations.reject_run, sends={"reason": "not today"}, example=_APPROVAL_EXAMPLE)
 def reject_run(resources: ResourcesOf, caller: CallerOf, run_id: str, body: Document) -> Reply:
     """The run ends immediately."""
     return _of_run(resources, caller, run_id, read_body(RunDecisionBody, body), Decision.REJECT)

@@ -96,12 +96,12 @@ def list_command(remote: Remote) -> None:
 
     Example: horarium approval standing list
     """
-    from horarium.features.approvals.calls import ApprovalCalls
+    from horarium.features.approvals.operations import ApprovalOperations
 
     show_list(
         remote,
         "standing",
-        list(Listing(remote, ApprovalCalls.list_standing_approvals(), Paging("standing"), None)),
+        list(Listing(remote, ApprovalOperations.list_standing_approvals(), Paging("standing"), None)),
         ("Standing ID", "Schedule ID", "Workflow ID", "Gates", "Until", "Uses", "Max Uses", "Created By", "State"),
         lambda s: (s.standing_id, s.schedule_id, s.workflow_id, ", ".join(s.gates), s.until, s.uses, s.max_uses,
                    s.made_by, "active" if s.active else f"ended: {s.ended_reason}"),

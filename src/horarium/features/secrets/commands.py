@@ -12,6 +12,7 @@ from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_
 from horarium.core.document.secret_values import MAX_VALUE_BYTES
 from horarium.platform.cli import options
 from horarium.platform.cli.lists import All, Limit, Listing, PageToken, Paging, show_listing
+from horarium.platform.cli.program import add_default_commands
 from horarium.platform.cli.remote import Remote, by_flags, with_remote
 from horarium.platform.cli.streams import STDIN, Format, printable, refuse, show_document, talk
 
@@ -78,9 +79,9 @@ def list_command(remote: Remote, limit: Limit = 50, page_token: PageToken = None
 
     Example: horarium secret list
     """
-    from horarium.features.secrets.calls import SecretCalls
+    from horarium.features.secrets.operations import SecretOperations
 
-    call = SecretCalls.list_secrets(next_page_token=page_token)
+    call = SecretOperations.list_secrets(next_page_token=page_token)
     show_listing(
         Listing(remote, call, Paging("secrets"), None if everything else limit),
         ("Name", "Hosts", "Generated", "Version", "Set By", "Set At"),
@@ -174,3 +175,6 @@ def _raw(file: str) -> bytes:
             return opened.read(most)
     except (OSError, ValueError) as wrong:  # a name with a NUL is a ValueError
         refuse(f"--value-file: cannot read {file!r}: {getattr(wrong, 'strerror', None) or wrong}")
+
+
+add_default_commands(app, "secret", "horarium.features.secrets.operations")

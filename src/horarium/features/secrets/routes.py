@@ -8,6 +8,7 @@ from fastapi import Query
 
 from horarium.features.secrets import service
 from horarium.features.secrets.model import Secret, SecretBody, SecretDeleted, SecretList
+from horarium.features.secrets.operations import SecretOperations
 from horarium.features.secrets.rows import SecretName
 from horarium.instant import to_datetime
 from horarium.platform.bodies import read_body
@@ -16,10 +17,10 @@ from horarium.platform.http.examples import AT
 from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
-from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.http.routing import Routes
 from horarium.platform.wire import WriteOutcome
 
-routes = Routes("/api/secrets", tag="secrets")
+routes = Routes()
 
 _EXAMPLE = Secret(
     name="erp-token",
@@ -32,14 +33,7 @@ _EXAMPLE = Secret(
 )
 
 
-@routes(
-    "GET",
-    "",
-    needs=READ,
-    summary="List secrets",
-    answer=SecretList,
-    example=SecretList(secrets=(_EXAMPLE,), next_page_token=None),
-)
+@routes.implements(SecretOperations.list_secrets, example=SecretList(secrets=(_EXAMPLE,), next_page_token=None))
 def list_secrets(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -52,16 +46,10 @@ def list_secrets(
     return Reply(SecretList(secrets=shown, next_page_token=page.next_page_token))
 
 
-@routes(
-    "PUT",
-    "/{secret_name}",
-    needs=WRITE,
+@routes.implements(
+    SecretOperations.put_secret,
     audited=Audited.IN_NAMESPACE,
-    summary="Create or replace a secret",
-    body=SecretBody,
     sends={"value": "Bearer 3f9a2c", "hosts": ["erp.example.com"]},
-    answer=Secret,
-    also=(201,),
     example=_EXAMPLE,
 )
 def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, document: Document) -> Reply:
@@ -71,13 +59,9 @@ def put_secret(resources: ResourcesOf, caller: CallerOf, secret_name: str, docum
     return Reply(_shown(kept), 201 if kept.version == 1 else 200)
 
 
-@routes(
-    "DELETE",
-    "/{secret_name}",
-    needs=WRITE,
+@routes.implements(
+    SecretOperations.delete_secret,
     audited=Audited.IN_NAMESPACE,
-    summary="Delete a secret",
-    answer=SecretDeleted,
     example=SecretDeleted(name="erp-token", outcome=WriteOutcome.DELETED),
 )
 def delete_secret(

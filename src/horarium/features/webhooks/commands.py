@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.platform.cli.lists import All, AllNamespaces, Limit, Listing, PageToken, Paging, scope_of, show_listing
+from horarium.platform.cli.program import add_default_commands
 from horarium.platform.cli.remote import ExitCode, Remote, by_flags, with_remote
 from horarium.platform.cli.streams import Format, cell, compact, pairs, printable, show_document, talk, warn
 
@@ -105,9 +106,9 @@ def list_command(remote: Remote, all_namespaces: AllNamespaces = False) -> None:
 
     Example: horarium subscription list
     """
-    from horarium.features.webhooks.calls import SubscriptionCalls
+    from horarium.features.webhooks.operations import SubscriptionOperations
 
-    call = SubscriptionCalls.list_subscriptions(namespace=scope_of(all_namespaces))
+    call = SubscriptionOperations.list_subscriptions(namespace=scope_of(all_namespaces))
     show_listing(
         Listing(remote, call, Paging("subscriptions"), None),
         ("Name", "Kinds", "URL", "Delivered", "Failures", "Dead Letters", "Last Error"),
@@ -168,9 +169,9 @@ def dead_letters_command(
 
     Example: horarium subscription dead-letters failures
     """
-    from horarium.features.webhooks.calls import SubscriptionCalls
+    from horarium.features.webhooks.operations import SubscriptionOperations
 
-    call = SubscriptionCalls.list_dead_letters(subscription, next_page_token=page_token)
+    call = SubscriptionOperations.list_dead_letters(subscription, next_page_token=page_token)
     show_listing(
         Listing(remote, call, Paging("dead_letters"), None if everything else limit),
         ("ID", "Kind", "Entry", "Attempts", "Failed At", "Error"),
@@ -212,3 +213,6 @@ def _lines(found: Subscription) -> list[tuple[str, str]]:
         **{name: getattr(found, name) for name in times},
     }
     return [(name.replace("_", " "), cell(value)) for name, value in told.items() if value is not None]
+
+
+add_default_commands(app, "subscription", "horarium.features.webhooks.operations")

@@ -24,6 +24,7 @@ from horarium.features.webhooks.model import (
     SubscriptionList,
     SubscriptionTested,
 )
+from horarium.features.webhooks.operations import SubscriptionOperations
 from horarium.features.webhooks.service import StoredSubscription
 from horarium.instant import to_datetime
 from horarium.launchers.webhook import Delivered
@@ -33,19 +34,15 @@ from horarium.platform.http.audited import Audited
 from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ListCallerOf, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
-from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.http.routing import Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import RedeliverOutcome, WriteOutcome, time_of
 
-routes = Routes("/api/subscriptions", tag="subscriptions")
+routes = Routes()
 
 
-@routes(
-    "GET",
-    "",
-    needs=READ,
-    summary="List subscriptions",
-    answer=SubscriptionList,
+@routes.implements(
+    SubscriptionOperations.list_subscriptions,
     example=SubscriptionList(subscriptions=(examples.SUBSCRIPTION,), next_page_token=None),
 )
 def list_subscriptions(
@@ -63,16 +60,10 @@ def list_subscriptions(
     return Reply(SubscriptionList(subscriptions=shown, next_page_token=page.next_page_token))
 
 
-@routes(
-    "POST",
-    "",
-    needs=WRITE,
+@routes.implements(
+    SubscriptionOperations.create_subscription,
     audited=Audited.IN_NAMESPACE,
-    summary="Create a subscription",
-    body=SubscriptionBody,
     sends=examples.SUBSCRIBED,
-    answer=Subscription,
-    status=201,
     example=examples.SUBSCRIPTION,
     warns=True,
 )
@@ -91,28 +82,16 @@ def create_subscription(resources: ResourcesOf, caller: CallerOf, document: Docu
     return _reply(kept, 201)
 
 
-@routes(
-    "GET",
-    "/{subscription_id}",
-    needs=READ,
-    summary="Show a subscription",
-    answer=Subscription,
-    example=examples.SUBSCRIPTION,
-)
+@routes.implements(SubscriptionOperations.get_subscription, example=examples.SUBSCRIPTION)
 def get_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
     """By ID or name."""
     return _reply(service.get(resources, caller, subscription_id))
 
 
-@routes(
-    "PUT",
-    "/{subscription_id}",
-    needs=WRITE,
+@routes.implements(
+    SubscriptionOperations.update_subscription,
     audited=Audited.IN_NAMESPACE,
-    summary="Update a subscription",
-    body=SubscriptionChange,
     sends={"kinds": ["run_finished"]},
-    answer=Subscription,
     example=examples.SUBSCRIPTION,
     warns=True,
 )
@@ -126,13 +105,9 @@ def update_subscription(
     return _reply(kept)
 
 
-@routes(
-    "DELETE",
-    "/{subscription_id}",
-    needs=WRITE,
+@routes.implements(
+    SubscriptionOperations.delete_subscription,
     audited=Audited.IN_NAMESPACE,
-    summary="Delete a subscription",
-    answer=SubscriptionDeleted,
     example=SubscriptionDeleted(subscription_id=examples.UID, name="failures", outcome=WriteOutcome.DELETED),
 )
 def delete_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
@@ -142,14 +117,9 @@ def delete_subscription(resources: ResourcesOf, caller: CallerOf, subscription_i
     return Reply(SubscriptionDeleted(subscription_id=gone, name=row.name, outcome=WriteOutcome.DELETED))
 
 
-@routes(
-    "POST",
-    "/{subscription_id}/test",
-    needs=WRITE,
-    summary="Send a test message",
-    answer=SubscriptionTested,
+@routes.implements(
+    SubscriptionOperations.test_subscription,
     example=SubscriptionTested(subscription_id=examples.UID, delivered=True, status=204, error=None),
-    repeatable=False,  # it is there to be sent each time
 )
 async def test_subscription(resources: ResourcesOf, caller: CallerOf, subscription_id: str) -> Reply:
     """Sends one message immediately and returns the response of the receiver."""
@@ -166,12 +136,8 @@ async def test_subscription(resources: ResourcesOf, caller: CallerOf, subscripti
     )
 
 
-@routes(
-    "GET",
-    "/{subscription_id}/dead-letters",
-    needs=READ,
-    summary="List dead letters",
-    answer=DeadLetterList,
+@routes.implements(
+    SubscriptionOperations.list_dead_letters,
     example=DeadLetterList(dead_letters=(examples.DEAD_LETTER,), next_page_token=None),
 )
 def list_dead_letters(
@@ -192,15 +158,10 @@ def list_dead_letters(
     return Reply(DeadLetterList(dead_letters=letters, next_page_token=page.next_page_token))
 
 
-@routes(
-    "POST",
-    "/{subscription_id}/redeliver",
-    needs=WRITE,
+@routes.implements(
+    SubscriptionOperations.redeliver_dead_letters,
     audited=Audited.IN_NAMESPACE,
-    summary="Resend dead letters",
-    body=RedeliverBody,
     sends={},
-    answer=Redelivered,
     example=Redelivered(subscription_id=examples.UID, outcome=RedeliverOutcome.QUEUED, count=3),
 )
 def redeliver_dead_letters(resources: ResourcesOf, caller: CallerOf, subscription_id: str, document: Document) -> Reply:

@@ -10,12 +10,14 @@ options to `horarium help`. The help of a command writes each flag in full, howe
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from textwrap import wrap
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -242,6 +244,49 @@ class LaterModule:
 
     def __getattr__(self, name: str) -> Any:
         return Later(self._module, name)
+
+
+@dataclass(frozen=True, slots=True)
+class LaterCommand(Later):
+    """A reference to an operation, whose command is derived from its declaration."""
+
+    operation: str
+    noun: str
+
+    def found(self) -> Any:
+        make = LaterModule("horarium.platform.cli.default_commands").default_command.found()
+        return make(getattr(Later.found(self), self.operation), self.noun)
+
+
+def add_default_commands(app: typer.Typer, noun: str, module: str) -> None:
+    """Add a command for each operation that a module declares; a command that `app` has already wins.
+
+    Call it after the hand-written commands. The verb is what the name of the operation says besides the noun. Names are
+    read from the source, because importing an operation with its types takes longer than the help.
+    """
+    written = {str(each.name) for each in app.registered_commands} | {str(each.name) for each in app.registered_groups}
+    for owner, name in _declared_in(module):
+        words = [word for word in name.split("_") if word not in (noun, f"{noun}s")]
+        verb = "show" if words == ["get"] else "-".join(words)
+        if verb not in written:
+            later: Any = LaterCommand(module, owner, name, noun)
+            app.command(verb)(later)
+
+
+def _declared_in(module: str) -> Iterator[tuple[str, str]]:
+    """Yield class and name of the operations that get a command."""
+    spec = find_spec(module)
+    loader: Any = None if spec is None else spec.loader
+    for owner in ast.parse(loader.get_source(module)).body:
+        if isinstance(owner, ast.ClassDef):
+            for function in owner.body:
+                if isinstance(function, ast.FunctionDef) and not any(map(_has_no_command, function.decorator_list)):
+                    yield owner.name, function.name
+
+
+def _has_no_command(decorator: ast.expr) -> bool:
+    named = decorator.keywords if isinstance(decorator, ast.Call) else ()
+    return any(each.arg == "has_command" and ast.unparse(each.value) == "False" for each in named)
 
 
 class Commands(MutableMapping[str, Any]):

@@ -15,7 +15,7 @@ from horarium.core.document.reader import Kinds, schema_of
 from horarium.features.schedules.model import Schedule
 from horarium.platform.bodies import Body
 from horarium.platform.http.responses import MEDIA_TYPE
-from horarium.platform.http.routing import JSON, OPERATIONS, Open, Operation, ScheduleDocument
+from horarium.platform.http.routing import JSON, OPERATIONS, Open, Route, ScheduleDocument
 from horarium.platform.wire import ROWS, TYPES, Answer, Problem, UnreadableRow
 
 DOCUMENT = "ScheduleDocument"
@@ -183,7 +183,7 @@ def _described(api: FastAPI) -> dict[str, Any]:
     return schema
 
 
-def _complete(described: dict[str, Any], operation: Operation) -> None:
+def _complete(described: dict[str, Any], operation: Route) -> None:
     if isinstance(operation.needs, Open):
         described["security"] = []
     else:
@@ -200,7 +200,7 @@ def _complete(described: dict[str, Any], operation: Operation) -> None:
     described["responses"] = {**_refusals(described, operation), **_answers(operation)}
 
 
-def _answers(operation: Operation) -> dict[str, Any]:
+def _answers(operation: Route) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     if operation.answer is not None:
         one = reference(operation.answer.__name__)
@@ -214,7 +214,7 @@ def _answer(status: int, content: dict[str, Any]) -> dict[str, Any]:
     return described if status == HTTPStatus.NO_CONTENT else {**described, "content": content}
 
 
-def _refusals(described: dict[str, Any], operation: Operation) -> dict[str, Any]:
+def _refusals(described: dict[str, Any], operation: Route) -> dict[str, Any]:
     statuses = {500}
     if not isinstance(operation.needs, Open) or operation.method != "GET":
         statuses |= {*_ALWAYS, *((400, 409) if operation.method == "GET" else _WRITES)}

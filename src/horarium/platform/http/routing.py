@@ -1,6 +1,7 @@
 """Declaration of routes, and idempotency keys of their requests.
 
-How a route is declared: one decorator says who may call it, what it takes, what it answers, and how that looks.
+A route implements an operation (`platform/operation.py`), which says who may call it, what it takes and what it
+answers. The route adds examples, and says how its transaction is made.
 
 Everything else that speaks of routes - the door, the OpenAPI document, the reference page, the tests - reads it
 off `OPERATIONS`.
@@ -16,13 +17,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import fields as dataclass_fields
 from functools import wraps
 from hashlib import sha256
 from http import HTTPStatus
 from inspect import iscoroutinefunction
 from types import MappingProxyType
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
 from msgspec.structs import fields
@@ -31,8 +32,8 @@ from starlette.responses import Response
 from horarium.features.resources import Named, NamedAddresses, Resources, judge
 from horarium.features.schedules.drafts import LARGE_BYTES, check_stored
 from horarium.features.schedules.triggers import check_key
-from horarium.platform.bodies import Body
 from horarium.platform.caller import Caller
+from horarium.platform.client.call import Call
 from horarium.platform.database import Connection, idempotency
 from horarium.platform.database.errors import UniqueConflict
 from horarium.platform.database.idempotency import Remembered
@@ -43,6 +44,19 @@ from horarium.platform.http.audited import Audited, audited_by_rule
 from horarium.platform.http.audited import audited as leaving_entry
 from horarium.platform.http.limits import in_turn
 from horarium.platform.http.responses import Reply
+from horarium.platform.operation import ADMINISTER as ADMINISTER
+from horarium.platform.operation import JSON as JSON
+from horarium.platform.operation import LOOK as LOOK
+from horarium.platform.operation import OPEN as OPEN
+from horarium.platform.operation import OPERATE as OPERATE
+from horarium.platform.operation import READ as READ
+from horarium.platform.operation import RUN as RUN
+from horarium.platform.operation import SCHEDULE as SCHEDULE
+from horarium.platform.operation import WORK as WORK
+from horarium.platform.operation import WRITE as WRITE
+from horarium.platform.operation import BodyKind, Operation, as_described, operation_of
+from horarium.platform.operation import Open as Open
+from horarium.platform.operation import ScheduleDocument as ScheduleDocument
 from horarium.platform.telemetry.telemetry import Deferred
 from horarium.platform.wire import Answer, Permission
 
@@ -276,26 +290,6 @@ def _parts(body: dict[str, Any], named: Named) -> list[dict[str, Any]]:
     return [each for each in body[_CHANGES] if (each["kind"], each["name"]) == (named.kind, named.name)]
 
 
-JSON: Final = "application/json"
-
-
-class Open(Enum):
-    """Asks nothing: probes and descriptions, which tell nothing about anybody."""
-
-    TO_ALL = "open to all"
-
-
-OPEN = Open.TO_ALL
-LOOK, READ, WRITE, OPERATE = Permission.LOOK, Permission.READ, Permission.WRITE, Permission.OPERATE
-SCHEDULE, RUN = Permission.SCHEDULE, Permission.RUN
-WORK, ADMINISTER = Permission.WORK, Permission.ADMINISTER
-
-
-class ScheduleDocument:
-    """Stands for the body that is a schedule, or a part of one: its fields are a table of their own."""
-
-
-BodyKind = type[Body] | type[ScheduleDocument]
 Endpoint = Callable[..., Any]
 
 
@@ -307,38 +301,75 @@ class Example:
     body: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One route. `statuses` are those with which the answer may come; `answer` None = it is no JSON object of ours."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route(Operation):
+    """An operation that the server implements."""
 
-    method: str
-    path: str
-    name: str
-    tag: str
-    needs: Permission | Open
-    summary: str
     example: Example
-    answer: type[Answer] | None
-    many: bool
-    body: BodyKind | None
-    statuses: tuple[int, ...]
-    media_type: str
-    repeatable: bool
     audited: Audited
 
 
-_declared: dict[tuple[str, str], Operation] = {}
-OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(_declared)
+_declared: dict[tuple[str, str], Route] = {}
+OPERATIONS: Mapping[tuple[str, str], Route] = MappingProxyType(_declared)
 """By method and path, as the OpenAPI document spells it."""
 
 
 class Routes:
     """The routes of one module. The name of an operation is that of its function, unless it is given."""
 
-    def __init__(self, prefix: str = "", *, tag: str) -> None:
-        self.router = APIRouter(prefix=prefix, tags=[tag])
+    def __init__(self, prefix: str = "", *, tag: str = "") -> None:
+        self.router = APIRouter(prefix=prefix)
         self._prefix = prefix
         self._tag = tag
+
+    def implements(
+        self,
+        declared: Callable[..., Call[Any]] | Operation,
+        *,
+        example: object,
+        sends: Mapping[str, Any] | None = None,
+        marks: Mapping[str, Any] | None = None,
+        planned: bool = False,
+        in_parts: bool = False,
+        audited: Audited | None = None,
+        warns: bool = False,
+    ) -> Callable[[Endpoint], Endpoint]:
+        """Declare the implementation of an operation. `sends` is the example of a body.
+
+        The answer to a repetition has `marks`. `planned`: it may compute for long, and with a key it is planned before
+        the writer is taken. So is a large definition. `in_parts`: it makes many transactions, and a key does not make
+        one of them. `audited` None = by the rule for what admins do. `warns`: the addresses that the write names are
+        judged.
+        """
+        operation = declared if isinstance(declared, Operation) else operation_of(declared)
+        if audited is None:
+            audited = audited_by_rule(operation.method, operation.path, operation.needs)
+        known = {each.name: getattr(operation, each.name) for each in dataclass_fields(operation)}
+        route = Route(**known, example=Example(example, sends), audited=audited)
+
+        def declare(endpoint: Endpoint) -> Endpoint:
+            if _declared.setdefault((route.method, route.path), route) is not route:
+                raise ValueError(f"{route.method} {route.path} is declared twice")
+            called = _wrapped(endpoint, route, Transaction(planned=planned, in_parts=in_parts), marks or {})
+            if not iscoroutinefunction(called):
+                called = in_turn(called)
+            if warns:
+                called = warning_of_addresses(called)
+            self.router.add_api_route(
+                route.pattern.removeprefix(self._prefix),
+                called,
+                methods=[route.method],
+                status_code=route.statuses[0],
+                summary=route.summary,
+                tags=[route.tag],
+                operation_id=route.name,
+                response_class=Response,
+                response_model=None,
+                response_description=HTTPStatus(route.statuses[0]).phrase,
+            )
+            return endpoint
+
+        return declare
 
     def __call__(
         self,
@@ -363,56 +394,44 @@ class Routes:
         warns: bool = False,
         name: str | None = None,
     ) -> Callable[[Endpoint], Endpoint]:
-        """`sends` is the example of a body. `many`: the answer is a list of such answers.
+        """Declare a route whose operation is declared nowhere else: no client derives its call from it.
 
-        A write that is `repeatable` happens once for each Idempotency-Key; the answer to a repetition has `marks`.
-        `planned`: it may compute for long, and with a key it is planned before the writer is taken. So is a large
-        definition. `in_parts`: it makes many transactions, and a key does not make one of them.
-        `audited` None = by the rule for what admins do. `warns`: the addresses that the write names are judged.
+        The parameters are those of `Operation` and `implements`.
         """
 
         def declare(endpoint: Endpoint) -> Endpoint:
-            described = _as_described(self._prefix + path)
+            pattern = self._prefix + path
             operation = Operation(
                 method=method,
-                path=described,
+                path=as_described(pattern),
+                pattern=pattern,
                 name=name or endpoint.__name__,
                 tag=self._tag,
                 needs=needs,
                 summary=summary,
-                example=Example(example, sends),
                 answer=answer,
                 many=many,
                 body=body,
                 statuses=(status, *also),
                 media_type=media_type,
                 repeatable=repeatable and method != "GET",
-                audited=audited_by_rule(method, described, needs) if audited is None else audited,
             )
-            if _declared.setdefault((method, operation.path), operation) is not operation:
-                raise ValueError(f"{method} {operation.path} is declared twice")
-            called = _wrapped(endpoint, operation, Transaction(planned=planned, in_parts=in_parts), marks or {})
-            if not iscoroutinefunction(called):
-                called = in_turn(called)
-            if warns:
-                called = warning_of_addresses(called)
-            self.router.add_api_route(
-                path,
-                called,
-                methods=[method],
-                status_code=status,
-                summary=summary,
-                operation_id=operation.name,
-                response_class=Response,
-                response_model=None,
-                response_description=HTTPStatus(status).phrase,
+            serve = self.implements(
+                operation,
+                example=example,
+                sends=sends,
+                marks=marks,
+                planned=planned,
+                in_parts=in_parts,
+                audited=audited,
+                warns=warns,
             )
-            return endpoint
+            return serve(endpoint)
 
         return declare
 
 
-def _wrapped(endpoint: Endpoint, operation: Operation, how: Transaction, marks: Mapping[str, Any]) -> Endpoint:
+def _wrapped(endpoint: Endpoint, operation: Route, how: Transaction, marks: Mapping[str, Any]) -> Endpoint:
     """A repetition is answered before anything is told of it."""
     if operation.audited is not Audited.NEVER:
         endpoint = leaving_entry(endpoint, operation.name, operation.audited)
@@ -436,8 +455,3 @@ def body_names_namespace(method: str, path: str) -> bool:
     if body is None or issubclass(body, ScheduleDocument):
         return body is not None
     return any(each.name == "namespace" and not each.required for each in fields(body))
-
-
-def _as_described(path: str) -> str:
-    """`{name:path}` is `{name}` in the OpenAPI document."""
-    return path.replace(":path}", "}")

@@ -1,22 +1,34 @@
-"""Calls about approval requests, decisions and standing approvals."""
+"""Operations on approval requests, decisions and standing approvals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from horarium.features.approvals.model import Approval, DecidedMany, StandingApproval, StandingDeleted
-from horarium.platform.client.call import Call, Method, Page, Pages, When, given, many, one
-
-APPROVALS, APPROVAL = "/api/approvals", "/api/approvals/{approval_id}"
-STANDING = "/api/approvals/standing"
-RUN = "/api/runs/{run_id}"
+from horarium.features.approvals.model import (
+    Approval,
+    ApprovalList,
+    DecidedMany,
+    DecisionBody,
+    DecisionsBody,
+    RunDecisionBody,
+    StandingApproval,
+    StandingBody,
+    StandingDeleted,
+    StandingList,
+)
+from horarium.platform.client.call import Call, Page, Pages, When
+from horarium.platform.operation import LOOK, READ, Operations
 
 Modifications = Mapping[str, Any]
 
+operation = Operations("/api/approvals", tag="approvals")
+of_run = Operations("/api/runs/{run_id}", tag="approvals")
+standing = Operations("/api/approvals/standing", tag="approvals")
 
-class ApprovalCalls:
-    @Method
+
+class ApprovalOperations:
+    @operation("GET", "", needs=READ, summary="List approval requests", answer=ApprovalList)
     @staticmethod
     def list_approvals(
         *,
@@ -32,24 +44,21 @@ class ApprovalCalls:
 
         `mine`: only those that the caller may decide now. `namespace="*"`: all namespaces.
         """
-        query = {
-            "status": status,
-            "schedule_id": schedule_id,
-            "gate": gate,
-            "mine": mine,
-            "namespace": namespace,
-            "page_size": page_size,
-            "next_page_token": next_page_token,
-        }
-        return Call("GET", APPROVALS, many(Approval, "approvals"), query=query, cursor="next_page_token")
 
-    @Method
+    @operation("GET", "/{approval_id}", needs=READ, summary="Show an approval request", answer=Approval)
     @staticmethod
     def get_approval(approval_id: str) -> Call[Approval]:
         """Show an approval request, including the action of the run."""
-        return Call("GET", APPROVAL, one(Approval), {"approval_id": approval_id})
 
-    @Method
+    @operation(
+        "POST",
+        "/{approval_id}/decision",
+        needs=LOOK,
+        summary="Approve, reject or modify an approval request",
+        body=DecisionBody,
+        answer=Approval,
+        has_command=False,  # approve, reject, modify and answer
+    )
     @staticmethod
     def decide_approval(
         approval_id: str,
@@ -65,12 +74,17 @@ class ApprovalCalls:
 
         Raises AlreadyDecided, ApprovalOver, InputsChanged, NotAnApprover and RequesterMayNotDecide.
         """
-        told = given(reason=reason, modifications=modifications, input_hash=input_hash)
-        body = {"decision": decision, **told}
-        path = {"approval_id": approval_id}
-        return Call("POST", f"{APPROVAL}/decision", one(Approval), path, body=body, key=idempotency_key)
 
-    @Method
+    @operation(
+        "POST",
+        "/decisions",
+        needs=LOOK,
+        summary="Decide many approval requests",
+        body=DecisionsBody,
+        answer=DecidedMany,
+        repeatable=False,  # one transaction each; what is decided is left alone the second time
+        has_command=False,  # approve and reject
+    )
     @staticmethod
     def decide_approvals(
         ids: Sequence[str], decision: str, *, reason: str | None = None, input_hashes: Mapping[str, str] | None = None
@@ -78,10 +92,16 @@ class ApprovalCalls:
         """Decide at most 100 approval requests, with one outcome each. With `input_hashes`, only those with unchanged
         inputs.
         """
-        body = {"ids": list(ids), "decision": decision, **given(reason=reason, input_hashes=input_hashes)}
-        return Call("POST", f"{APPROVALS}/decisions", one(DecidedMany), body=body)
 
-    @Method
+    @of_run(
+        "POST",
+        "/approve",
+        needs=LOOK,
+        summary="Approve a run",
+        body=RunDecisionBody,
+        answer=Approval,
+        has_command=False,  # run approve
+    )
     @staticmethod
     def approve_run(
         run_id: str,
@@ -92,10 +112,16 @@ class ApprovalCalls:
         idempotency_key: str | None = None,
     ) -> Call[Approval]:
         """Approve the current approval request of a run; with `modifications`, approve changed inputs."""
-        body = given(reason=reason, modifications=modifications, input_hash=input_hash)
-        return Call("POST", f"{RUN}/approve", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
 
-    @Method
+    @of_run(
+        "POST",
+        "/reject",
+        needs=LOOK,
+        summary="Reject a run",
+        body=RunDecisionBody,
+        answer=Approval,
+        has_command=False,  # run reject
+    )
     @staticmethod
     def reject_run(
         run_id: str,
@@ -105,10 +131,17 @@ class ApprovalCalls:
         idempotency_key: str | None = None,
     ) -> Call[Approval]:
         """Reject the current approval request of a run. The run ends."""
-        body = given(reason=reason, input_hash=input_hash)
-        return Call("POST", f"{RUN}/reject", one(Approval), {"run_id": run_id}, body=body, key=idempotency_key)
 
-    @Method
+    @standing(
+        "POST",
+        "",
+        needs=READ,
+        summary="Create a standing approval",
+        body=StandingBody,
+        answer=StandingApproval,
+        status=201,
+        has_command=False,  # approval standing create
+    )
     @staticmethod
     def create_standing_approval(
         *,
@@ -125,23 +158,24 @@ class ApprovalCalls:
 
         `until` may be a duration from now, such as `7d`, or a local time in `timezone`.
         """
-        told = given(schedule_id=schedule_id, workflow_id=workflow_id, until=until, max_uses=max_uses, reason=reason)
-        told |= given(timezone=timezone)
-        return Call("POST", STANDING, one(StandingApproval), body={"gates": list(gates), **told}, key=idempotency_key)
 
-    @Method
+    @standing("GET", "", needs=READ, summary="List standing approvals", answer=StandingList, has_command=False)
     @staticmethod
     def list_standing_approvals(
         *, page_size: int | None = None, next_page_token: str | None = None
-    ) -> Call[Page[StandingApproval]]:
-        query = {"page_size": page_size, "next_page_token": next_page_token}
-        return Call("GET", STANDING, many(StandingApproval, "standing"), query=query, cursor="next_page_token")
+    ) -> Call[Page[StandingApproval]]: ...
 
-    @Method
+    @standing(
+        "DELETE",
+        "/{standing_id}",
+        needs=READ,
+        summary="Revoke a standing approval",
+        answer=StandingDeleted,
+        has_command=False,  # approval standing delete
+    )
     @staticmethod
     def delete_standing_approval(standing_id: str) -> Call[StandingDeleted]:
         """Revoke a standing approval. Decisions already made with it remain valid."""
-        return Call("DELETE", f"{STANDING}/{{standing_id}}", one(StandingDeleted), {"standing_id": standing_id})
 
     iter_approvals = Pages(list_approvals)
     iter_standing_approvals = Pages(list_standing_approvals)
