@@ -1,14 +1,11 @@
 """Records of decisions, and words for the state of a schedule.
 
-Words for the state of a schedule: its health, its last and recent occurrences, and the forecast of the next.
+A record has the runs that a decision creates, its events and its counts. One function serves the tick, a manual
+trigger and a backfill, so that none of them can forget a row.
 
-The last status is `success`, `error`, `skipped`, `stale`, or nothing yet. An agent that answers with an empty text
-has done nothing, however often it says that it is well: after three such answers in a row the word is `stale`, and
-stays so until the agent gives another answer. A skip or a cancel between them says nothing about the agent.
-
-Records of decisions: the runs that they create, the events that they leave, the counts that they move.
-
-One function serves the tick, a manual trigger and a backfill, so that none of them can forget a row.
+The last status of a schedule is `success`, `error`, `skipped`, `stale`, or nothing yet. An agent that answers with an
+empty text has done nothing: after three such answers in a row the word is `stale`, until the agent gives another
+answer. A skip or a cancel between them does not count.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""SQL that reads runs and the details in responses about them.
+"""SQL that reads runs, also from the archive, and the details in responses about them.
 
-SQL that reads runs: single ones, pages, steps and events, also from the archive.
-
-SQL of details in responses about runs: steps of a workflow, and display names.
-
-Each step follows those it needs, and there are no more than fit. The names of agents, teams and workflows are read for
-a whole page of runs in one query.
+Each step of a workflow follows those it needs, up to a bound. The names of agents, teams and workflows are read for a
+whole page of runs in one query.
 """
 
 from __future__ import annotations

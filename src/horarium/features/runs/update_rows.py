@@ -1,14 +1,11 @@
 """SQL that updates runs, and writes and reads their events and logs.
 
-SQL of the events and log lines of runs.
+There is one UPDATE for each kind of change. The caller holds the lock on the rows. `transition_rows.py` updates the
+schedule.
 
-The row of a run hands out the numbers of its events, and no other module writes them. A page has the events of a run
-and of all its steps, in the order of recording. Log lines are stored some to a row, of which the last are kept. They
-are numbered from 1 over all attempts of a run; a missing number is a line that was dropped.
-
-SQL that updates runs: one UPDATE for each kind of change, its events, and what ends release.
-
-The caller holds the lock on the rows. `transition_rows.py` updates the schedule.
+The row of a run numbers its events, and no other module writes them. A page has the events of a run and of all its
+steps, in the order of recording. A row has several log lines, and only the last lines are stored. They are numbered
+from 1 over all attempts of a run; a missing number is a line that was dropped.
 """
 
 from __future__ import annotations

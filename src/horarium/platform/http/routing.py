@@ -1,11 +1,8 @@
 """Declaration of routes, and idempotency keys of their requests.
 
-How a route is declared: one decorator says who may call it, what it takes, what it answers, and how that looks.
-
-Everything else that speaks of routes - the door, the OpenAPI document, the reference page, the tests - reads it
-off `OPERATIONS`.
-
-Idempotency keys: a write with a key happens once. Warnings about addresses are added to the response.
+One decorator declares who may call a route, its parameters, its response and examples. The OpenAPI document, the
+reference page and the tests read it from `OPERATIONS`. A write with an idempotency key happens once. Warnings about
+addresses are added to the response.
 """
 
 from __future__ import annotations
