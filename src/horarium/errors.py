@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree: every class knows the reason code that all doors show.
+"""The tree of errors. Each class has the reason code that every interface shows.
 
 HorariumError
 ├── InvalidSpec            invalid_spec           a cron, interval, one-off or zone that we refuse

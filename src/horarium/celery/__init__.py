@@ -1,11 +1,11 @@
-"""What a Celery worker adds, so that the service hears what became of the runs it was given.
+"""Reports about runs from a Celery worker to the service.
 
     from horarium.celery import report_to
 
     app = Celery("proj", broker="redis://…")
     report_to("https://horarium.example", app=app)
 
-That is all: the worker's signals are listened to, what they say is written to a file, and sent from there.
+`report_to` connects to the worker's signals. Each report is written to a file and sent from there.
 """
 
 from __future__ import annotations

@@ -1,14 +1,10 @@
 """Hand ready runs to their launchers, and write their reports and answers.
 
-Save what a launch reports while it lasts: the target's reference, the agent's card, and log lines.
+No transaction is open during a launch, and a launch that waits costs a coroutine. Answers are collected and written
+many at a time. While a launch is under way its lease is renewed; a request to stop the run is read with that renewal.
 
-The reference of the target is as valuable as an answer: while the database is unavailable it waits, and the fence
-decides whether it still counts. The launch also reads here whether it should stop.
-
-Hand ready runs to their launchers and write down the answers; no transaction is open in between.
-
-A launch that waits costs a coroutine. Answers are collected and written many at a time. While a launch is
-under way its lease is renewed; a request to stop the run is read with that renewal.
+A launch reports the target's reference, the agent's card and log lines while it lasts. The reference is as valuable as
+an answer: while the database is unavailable it waits, and the fence decides whether it still counts.
 """
 
 from __future__ import annotations

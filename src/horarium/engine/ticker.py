@@ -1,12 +1,8 @@
-"""Claim what is due and decide it, batch by batch, until nothing is due.
+"""Claim due schedules and decide them, batch by batch, until nothing is due.
 
-One transaction of the tick: claimed schedules become facts, plans and rows.
-
-The claim, the decisions, the runs, the events and the advance of the positions commit together, before
-anything outside is touched.
-
-Every process may run one; the database hands each due schedule to one of them. A batch that cannot be
-decided or written because of one row is halved until that row is alone, which is then marked as broken.
+The claim, the decisions, the runs, the events and the advance of the positions commit together, before anything
+outside is touched. Every process may run a ticker; the database gives each due schedule to one of them. A batch that
+cannot be decided or written because of one row is halved until that row is alone, which is then marked as broken.
 
 A schedule whose condition reads an unknown signal is released undecided: the signal is requested meanwhile, and no row
 is locked while a function of a user runs. Pauses whose time has come end before the tick decides what is due, so that

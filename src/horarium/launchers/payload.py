@@ -1,10 +1,7 @@
 """Bounds and payloads of launches.
 
-Bounds of a launch: it lasts until its work ends, its deadline passes or its cancellation is requested.
-
-A cancelled run, a passed deadline and an input that is not JSON end a launch before anything is touched.
-
-Payloads as JSON: inputs that can be sent, and results that can be stored.
+A launch lasts until its work ends, its deadline passes or its cancellation is requested. A cancelled run, a passed
+deadline and an input that is not JSON end it before anything is touched.
 
 A result is at most 1 MiB. A larger one is cut and marked, not refused: the work is done, and repeating it would not
 make the result smaller.

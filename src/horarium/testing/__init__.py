@@ -1,4 +1,4 @@
-"""How schedules are tested: a whole service in one process, on a clock that moves when told.
+"""Test schedules with a whole service in one process, on a clock that the test moves.
 
 from horarium.testing import service
 

@@ -1,26 +1,19 @@
 """Decisions about single occurrences, and changes of a schedule outside of a tick.
 
-Changes of a schedule outside of a tick: an edit, a pause, a resume, the end of a run, and the release of buffered
-runs.
-
-The past never fires because of an edit, a pause or a resume. Failed runs in a row are counted, and enough of them
-pause the schedule.
-
-When there is room, the buffered runs of a backfill start first, in its order, then the others by nominal time. None
-starts before its time. A pause holds back what the clock has buffered, and not a backfill, which is explicit. A
-request that would start more than a thousand runs at once needs a confirmation.
-
-Decisions about single occurrences: by the clock, by a trigger, and by a backfill.
-
 `decide` evaluates the guards in turn, then overlap; a run is created, buffered or refused.
 
-A manual trigger is subject to the guards about permission and overlap, not to calendar or condition. It never moves
-the position, since it is no occurrence of the schedule. A rerun of an ended run is a trigger too, of work that was
-frozen when the first one was created.
+- A manual trigger is subject to the guards about permission and overlap, not to calendar or condition. It never moves
+  the position, since it is no occurrence of the schedule. A rerun of an ended run is a trigger too, of work that was
+  frozen when the first one was created.
+- A backfill runs each past occurrence of its window once, in order. The window is cut at the position, so the ticker
+  and a backfill never race for the same occurrence.
 
-A backfill runs each past occurrence of its window once, in order, by explicit request. Only what the clock has
-already passed can be filled in: the window is cut at the position, so the ticker and a backfill never race for the
-same occurrence.
+The changes are an edit, a pause, a resume, the end of a run, and the release of buffered runs. The past never fires
+because of an edit, a pause or a resume. Enough failed runs in a row pause the schedule.
+
+When there is room, the buffered runs of a backfill start first, in its order, then the others by nominal time. None
+starts before its time. A pause holds back scheduled buffered runs, and not a backfill, which is explicit. A request
+that would start more than a thousand runs at once needs a confirmation.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """Predicted runs of a schedule, and the certainty of predicted decisions.
 
-Certainty of a predicted decision: the facts that it depends on, and whether they can change.
-
-A decision is certain where it is the same however many of the runs before it have ended, and however many of the
-uncertain occurrences before it were dispatched.
-
-Open runs of a schedule as they are expected to be at a coming instant.
-
-A run does not say beforehand how long it will take, so its end is an estimate: the median of the last durations, the
-expiry of the approval that it awaits, or its timeout where the schedule has no history.
+A decision is certain if it is the same however many of the runs before it have ended, and however many of the
+uncertain occurrences before it were dispatched. The end of an open run is an estimate: the median of the last
+durations, the expiry of the approval that it awaits, or its timeout if the schedule has no history.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Checks of the values of fields, and of references to secrets.
 
-Checks of the value of one field: each returns the value that is stored, or says what is wrong with it.
-
-References to secrets in a definition, and credentials that become generated secrets.
+Each check returns the value to store, or the problem with it.
 
 A reference is an object whose only key is `$secret`; its value is put in at launch. It may be the value of a header,
 and stand anywhere in the inputs of the kinds of action in `KINDS`, and in the arguments of a Celery task. Everywhere
-else it is refused: it would be shown, logged or handed to code that does not expect it. What an encoded input holds
-is data, and never a reference.
+else it is refused: it would be shown, logged or given to code that does not expect it. An encoded input is data, and
+never contains a reference.
 
-A header whose name says that it authenticates is never stored in plain text: at write its value becomes a generated
-secret, and a reference stands in its place. The name of that secret is that of its schedule and header, so the same
-definition written again names the same secret. The header in full is the secret, `Bearer` and all.
+A header whose name says that it authenticates is never stored in plain text: at write its whole value, `Bearer`
+included, becomes a generated secret, and a reference stands in its place. The secret is named after its schedule and
+header, so the same definition written again names the same secret.
 """
 
 from __future__ import annotations

@@ -1,27 +1,20 @@
 """JSON values: bounds, checks whether they can be stored, problems by path, and encoded envelopes.
 
-JSON values: the bounds by where they come from, checks whether they can be stored, and problems by path.
+Bounds are by the source or the destination of the JSON. Documents are checked once, on their way in, so that writing
+them out again cannot fail: a number that JSON has no word for, half a surrogate pair, or a nesting that overflows the
+writer's stack. `check_storable` comes first, so everything after it may recurse and print; it stops at the first bound
+that is passed. `Problems` collects everything that is wrong with a document, each problem under the path that its
+author wrote. Stored values that cannot be read are marked as damaged: JSON inside of a row, and whole rows of a list.
 
-Bounds are by where the JSON comes from or goes to. Documents are checked once, on their way in, so that writing them
-out again cannot fail: a number that JSON has no word for, half a surrogate pair, or a nesting that overflows the
-writer's stack. `check_storable` is the first thing that happens to a document, so everything after it may recurse,
-print and compare without fear; it stops at the first bound that is passed.
-
-`Problems` collects everything that is wrong with a document, each problem under the path that its author wrote.
-Stored values that cannot be read are marked as damaged: JSON inside of a row, and whole rows of a list.
-
-Envelopes of encoded inputs: the form of the Durable Workflow client, read as plain JSON.
-
-Its client sends `{"codec": "avro", "blob": base64}`. The blob is Avro's single-object encoding: two bytes of
-magic, the eight of the schema's CRC-64 fingerprint, and one datum of one fixed schema, a recursive union of
+An envelope has encoded inputs in the form of the Durable Workflow client, `{"codec": "avro", "blob": base64}`. The blob
+is Avro's single-object encoding: two bytes of magic, the eight of the schema's CRC-64 fingerprint, and one datum of one
+fixed schema, a recursive union of
 
     0 null · 1 boolean · 2 long · 3 double · 4 bytes · 5 string · 6 array of values · 7 map of values
 
-(Apache Avro 1.11 specification, "Binary Encoding" and "Single-object encoding".) A definition keeps the
-envelope as it came and shows it so; the target gets its content. Bytes, which JSON has no
-word for, become base64 text.
-
-Read by hand, because the usual library follows a nested blob down its C stack until the process dies.
+(Apache Avro 1.11 specification, "Binary Encoding" and "Single-object encoding".) A definition stores and shows the
+envelope unchanged; the target gets its content, with bytes as base64 text. The reader is our own, because the usual
+library follows a nested blob down its C stack until the process dies.
 """
 
 from __future__ import annotations

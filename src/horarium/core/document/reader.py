@@ -1,15 +1,11 @@
 """Kinds of action, and the reader of their fields.
 
-Kinds of action: what each declares, the shipped ones, those of other packages, and the JSON Schema of a document.
-
 A launcher declares its kind (`launchers/launcher.py`). Reader, schema, planning and documentation ask the same
 `Kinds`, so a package that brings a launcher brings all of them. A schedule belongs to the workspace of the agent
 that its prompt goes to.
 
-Reader of places: one check for each field, the kind of the action, and the spec as a whole.
-
-A place is read by a check that returns the value or says what is wrong. Problems are collected under their paths, not
-raised. A spec must compile as a whole and fire at least once.
+Each field has one check, which returns the value or a problem. Problems are collected under their paths, not raised. A
+spec must compile as a whole and fire at least once.
 """
 
 from __future__ import annotations

@@ -1,20 +1,16 @@
 """States of schedules and runs, reasons, and types of history events.
 
-States of schedules and runs, the transitions of a run, its outside names, and reasons why an occurrence has no run.
-
 held ──────────────► ready ──► launching ──► queued ──► running ──► final
   └► awaiting_approval ─┘ ▲         └───────────┴──────────┘
                           └── retry, lost lease, approved gate
 
-A position is how far the engine has got with one schedule: the narrow row that a decision reads and moves. Reasons
-are one closed list, in the order of the guards. Where another vocabulary has its own word for a reason, answers
-carry it as `reason_alias`.
+A position is the progress of the engine with one schedule: the narrow row that a decision reads and moves. Reasons are
+one closed list, in the order of the guards. Where another vocabulary has its own word for a reason, answers have it as
+`reason_alias`.
 
-Types of history events with the keys that each payload may have, checked at every write.
-
-A schedule has one audit stream, a run another. The keys of `CONTRACT_KEYS` and `LINEAGE_KEYS` are
-those of the Durable Workflow schedule contract, which its clients read; `ADDED_KEYS` are ours. A key
-without a value is left out, never written as null.
+A schedule has one audit stream, a run another. The keys in the payload of each event are checked at every write. Those
+of `CONTRACT_KEYS` and `LINEAGE_KEYS` are of the Durable Workflow schedule contract, which its clients read;
+`ADDED_KEYS` are ours. A key without a value is left out, never written as null.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Outcomes of a launch, and events in the life of a run.
 
-Outcomes of a launch, tokens that prove a report, and the removal of secrets from an outcome.
-
-Each outcome says what is known of one delivery.
+Each outcome says what is known of one delivery:
 
 | outcome       | what is known                                                       |
 |---------------|---------------------------------------------------------------------|
@@ -20,9 +18,7 @@ Each outcome says what is known of one delivery.
 A report token is a signature over run, attempt and gates. The target gets it with the run and returns it with the
 report, in the body or as the bearer token. It is not stored: the key makes it again, so a redelivery carries the
 same one. A push token is made from it, and cannot be turned back: an agent may announce news of the run, and nothing
-else. What an agent is told may end up in a language model, which must not hold what ends a run.
-
-Events of a run after its decision, and the changes that they make.
+else. A prompt may end up in a language model, which must not have a token that ends a run.
 
 An event is an answer of the launcher, a report of the target, the passing of time or a stop. `react` turns it into a
 change. An event names its fence, since the run may have moved on before the event is handled: `epoch` is the lease,

@@ -1,19 +1,15 @@
 """Policies about approvals, retries and failures.
 
-Approval policies: the runs, steps and gates that need an approval, and replies to the question of an agent.
-
-`requires_approval` speaks of the run: it is created awaiting approval. `mode` and `gates` speak of its steps. Gates
+`requires_approval` is about the run: it is created awaiting approval. `mode` and `gates` are about its steps. Gates
 bind whatever the other two say, and merging policies can only add to them. `votes.py` decides who may approve, and
 how many must.
 
 An agent that has begun may stop to ask. `agent_input` asks for an answer in a text; `agent_auth` asks for permission
-to go on, which an approval without a text gives. The inputs stay as they are. A vote is for inputs and text
+to continue, which an approval without a text gives. The inputs stay as they are. A vote is for inputs and text
 together: for another text it is another vote.
 
-Retry and failure policies: whether and when a failure is tried again, and what a step that has failed does to its
-workflow.
-
-Each backoff has a jitter by hash, so that failures of one moment are not retried at one moment.
+Retry policies decide whether and when a failure is tried again, failure policies the effect of a failed step on its
+workflow. Each backoff has a jitter by hash, so that failures of one moment are not retried at one moment.
 """
 
 from __future__ import annotations

@@ -1,21 +1,17 @@
 """Names and numbers of all policies, and the policies of a queue.
 
-Names, numbers, ids and JSON values of policy objects: how each is read, and the error that names the wrong field.
-
 Names may have any case, numbers are checked by kind and bound, unknown keys are refused. An id has ASCII letters,
 digits and `. _ : @ -`, begins with a letter or digit, and has at most 128 characters: ids travel in URLs, log lines
-and instance ids, so they hold no blank, slash or quote.
+and instance ids, so they have no blank, slash or quote.
 
-Queue policies: overlap, catch-up and rotation of inputs, and the `queue_policy` object that stands for some of them.
+The object `queue_policy` may stand for some of these:
 
-Overlap: what happens to an occurrence while earlier runs of its schedule are active. A buffered run is not final, so
-it takes a place too: no occurrence overtakes a buffered one. What a backfill buffers takes none: it was requested
-beside the schedule's own work, which waits behind it and is not dropped.
-
-Catch-up: what happens to occurrences that came due while the engine was down.
-
-Rotation: each run that is created gets the next entry of a list in place of the schedule's inputs. The caller moves
-the index when a run is created and never on a skip, so that no entry is lost.
+- Overlap: what happens to an occurrence while earlier runs of its schedule are active. A buffered run is not final, so
+  it takes a place too: no occurrence overtakes a buffered one. The buffered runs of a backfill take none: the
+  schedule's own work waits behind them and is not dropped.
+- Catch-up: what happens to occurrences that came due while the engine was down.
+- Rotation: each run that is created gets the next entry of a list in place of the schedule's inputs. The caller moves
+  the index when a run is created and never on a skip, so that no entry is lost.
 """
 
 from __future__ import annotations

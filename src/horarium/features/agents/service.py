@@ -1,4 +1,4 @@
-"""How agents are kept, and what becomes of their schedules when one goes: they are paused, or deleted with it."""
+"""Create, read, change and delete agents. The schedules of a deleted agent are paused, or deleted with it."""
 
 from __future__ import annotations
 

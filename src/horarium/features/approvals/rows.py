@@ -1,9 +1,4 @@
-"""SQL of approval requests: list, vote, decide and close them, and find the newest of each run.
-
-SQL of approval requests: close them, and find the newest request of each run.
-
-SQL that lists approval requests, records votes, and decides.
-"""
+"""SQL of approval requests: list, vote, decide and close them, and find the newest of each run."""
 
 from __future__ import annotations
 

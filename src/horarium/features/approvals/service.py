@@ -1,10 +1,7 @@
 """Read and decide approval requests.
 
-Read approval requests: the list, and one with the action of its run.
-
-How a question is decided: one voice, judged under lock, recorded, and told to the run that waits for it.
-
-What gets round an approval is refused and written down: a decision by an agent, or by whoever does the work.
+A vote is judged under lock, recorded, and applied to the run that awaits approval. A vote by an agent, or by the worker
+that does the work, is refused and recorded.
 """
 
 from __future__ import annotations

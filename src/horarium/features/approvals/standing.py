@@ -1,4 +1,4 @@
-"""How a yes is given beforehand, to questions that will be asked: by those who may decide, for as long as it lasts."""
+"""Create, list and revoke standing approvals, which approve future requests until they end."""
 
 from __future__ import annotations
 

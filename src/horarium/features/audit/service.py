@@ -1,4 +1,4 @@
-"""How the audit is read and checked: by the admins of a namespace their own, by those of the house any."""
+"""Read and verify the audit. Admins of a namespace see their own, admins of the installation see all."""
 
 from __future__ import annotations
 

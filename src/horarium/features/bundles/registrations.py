@@ -1,4 +1,4 @@
-"""How an application puts its templates in place: they are the bundle of its name, and follow its releases."""
+"""Apply the templates of an application as the bundle of its name, at each of its releases."""
 
 from __future__ import annotations
 

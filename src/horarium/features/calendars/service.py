@@ -1,6 +1,6 @@
-"""How calendars are kept: one's own may be made, changed, cloned and deleted; the built-in ones only read.
+"""Create, change, clone and delete calendars. Built-in calendars are read-only.
 
-A calendar belongs to whoever made it, as a schedule does: it decides whether the schedules of others run.
+A calendar belongs to its creator, as a schedule does, because it decides whether schedules of other owners run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the service is ready to do its work, and what only its database can tell the metrics."""
+"""Readiness of the service, and the metrics that are read from its database."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the schedules of a namespace did and will do in a window of time; nothing is written.
+"""Occurrences of the schedules of a namespace in a window of time, past and predicted.
 
-What was decided comes from history, with what became of its run; the rest is predicted as a preview does. However
-many schedules there are, a bounded number is looked at, and those that can be among the rows are looked at closely.
+Past decisions come from history, with the outcome of their runs; the rest is predicted as a preview does. A bounded
+number of schedules is read, and those that can be among the rows are evaluated in detail. Nothing is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many reports are taken at once: a few statements for all of them, and an answer for each.
+"""Record many reports with a few statements, and answer each.
 
 Reports about different runs go into one transaction. Those about one run follow each other, each in the next
 transaction, so that every one is judged on what the one before it left. What is out of the ordinary (a run that

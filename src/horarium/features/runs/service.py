@@ -1,4 +1,4 @@
-"""How runs are looked at and stopped: one, pages of many, cancel and terminate."""
+"""Show, list, cancel and terminate runs."""
 
 from __future__ import annotations
 

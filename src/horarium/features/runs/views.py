@@ -1,4 +1,4 @@
-"""How runs are shown: in lists, by themselves, and to the worker that claims them."""
+"""Responses about runs: in lists, alone, and for the worker that claims them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How past occurrences are run by request: each once, so that asking twice is harmless."""
+"""Run past occurrences on request. Each runs once, so that a repeated request is harmless."""
 
 from __future__ import annotations
 

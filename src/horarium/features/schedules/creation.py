@@ -1,8 +1,6 @@
-"""Creation of schedules, and their next occurrences.
+"""Create schedules, and compute the next occurrences in responses to changes.
 
-Next occurrences of a schedule, the response to its change, and instants written in requests.
-
-Create a schedule: current definition, generated secrets of credentials, first plan and first events.
+A new schedule gets its definition, the generated secrets of its credentials, its first plan and its first events.
 """
 
 from __future__ import annotations

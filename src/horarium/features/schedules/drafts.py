@@ -1,8 +1,7 @@
 """Conditions that a definition must meet before it is written: references, permissions, quotas.
 
-What must hold before a definition is written down: whatever it refers to exists, and its author may use it.
-
-Quotas of a namespace that a definition may not exceed, and the choice of the write for a large definition.
+Everything that it refers to must exist, and its author must be allowed to use it. The size of a definition decides
+which write stores it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How schedules are looked at: one with its next fire times, or pages of many."""
+"""Show a schedule with its next fire times, and list schedules by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How schedules are written: created, put in place by id, replaced in part or patched."""
+"""Create, upsert, update and patch schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tenant keeps secret: values that are set, named and deleted, and never shown."""
+"""Secrets of a tenant: values that are set, listed by name and deleted, and never shown."""
 
 from __future__ import annotations
 

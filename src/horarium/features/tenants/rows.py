@@ -1,6 +1,6 @@
 """SQL of namespaces, tokens and quotas.
 
-SQL of quotas: the limits of a namespace, what it has, and sums of what it adds.
+Only the hash of a token is stored, so that a stolen database grants no access.
 
 New runs are summed exactly, in `namespace_usage`. Open runs and live schedules were counted once; since then they can
 only have grown by what was added. Only where that upper bound comes near the limit they are counted again, and large
@@ -8,10 +8,6 @@ numbers not more often than every few seconds.
 
 A sum is spread over a few rows, and each thread adds to one of them, so that tickers and callers of one tenant do not
 wait for each other. It is added last in a transaction and in the order of the names, so that no two deadlock.
-
-SQL of namespaces, to which all other rows belong, and of tokens.
-
-Only the hash of a token is stored, so that a stolen database grants no access.
 """
 
 from __future__ import annotations

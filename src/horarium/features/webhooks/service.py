@@ -1,4 +1,4 @@
-"""Who is told of what happens: subscriptions to the feed, a test message, and what could not be delivered."""
+"""Subscriptions to the feed, test messages, and entries that could not be delivered."""
 
 from __future__ import annotations
 

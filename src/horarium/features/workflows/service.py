@@ -1,6 +1,6 @@
-"""How workflows are kept: put in place by id, each change a version, with the schedules that their triggers make.
+"""Create, change, list and delete workflows. Each change is a version; triggers create schedules.
 
-A workflow belongs to whoever made it: only its owner or an admin changes, deletes or schedules it.
+Only the owner of a workflow or an admin changes, deletes or schedules it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a stored workflow is started without a schedule: by its owner or an admin, once for each idempotency key."""
+"""Start a stored workflow without a schedule: by its owner or an admin, once for each idempotency key."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """Set-based statements, typed columns, and counters.
 
-Values in columns: JSON text in both directions, and rows as typed values.
-
 JSON text is compact, has its keys in order, and is read back exactly. The faster library supports neither integers
 beyond 64 bits nor lone surrogates; the standard library handles those.
 
@@ -9,18 +7,15 @@ The fields of a class name the columns of a typed row. A column that cannot be r
 decided (`read`, `one`, `all`). A list shows such a row beside the others (`listed`): the column holds a stand-in of
 its type, and the value says that it is unreadable.
 
-Statements about many rows: changes and lookups by key, counts and pages with a bound, namespaces in scope.
-
 SQLite gets an `executemany` for changes by key. PostgreSQL gets an update as columns in JSON, and rows by binary COPY:
 of the ways to hand five hundred rows to it these cost the least (ten times less than arrays as the driver writes them).
 
 A page holds two megabytes, or one row. A row of a list has one column that its writer may fill: a document, a payload.
 Small ones come with their row. Of large ones only the size is read first, and then those that fit.
 
-Counters that several schedules share: cost and runs of a day, and holders of a concurrency key.
-
-A counter is locked after the positions, and counters in sorted order, so that two transactions never wait for each
-other. Cost is counted in millionths of a credit.
+Several schedules share counters: cost and runs of a day, and holders of a concurrency key. A counter is locked after
+the positions, and counters in sorted order, so that two transactions never wait for each other. Cost is counted in
+millionths of a credit.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Connections as other packages see them, and the clock that processes share.
+"""Databases that delegate to another one, and the clock that processes share.
 
-Databases that delegate to another one, among them one inside an open transaction.
-
-The time that all users of one database share: that of the database, measured at intervals.
-
-Every part of a process uses it. If the engine used it and the API used the clock of the machine, a schedule created on
-a machine that is 40 seconds off would fire for a time before it existed. Between two measurements the monotonic clock
-counts, so that a change of the machine's clock has no effect. SQLite has no clock: its users share the machine's.
+Every part of a process uses the time of the database, measured at intervals. If the engine used it and the API used
+the clock of the machine, a schedule created on a machine that is 40 seconds off would fire for a time before it
+existed. Between two measurements the monotonic clock counts, so that a change of the machine's clock has no effect.
+SQLite has no clock: its users share the machine's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What answers look like, for the description of the API: values of the very types that are answered."""
+"""Example responses for the description of the API, as values of the response types."""
 
 from __future__ import annotations
 

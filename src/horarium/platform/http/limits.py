@@ -1,9 +1,4 @@
-"""Limits of the HTTP server: turns of tokens at the threads, bytes of request bodies and of pages.
-
-Turns: requests of all tokens share the threads, and each handler runs in one of them.
-
-Limits of request bodies, and of the bytes of a page.
-"""
+"""Limits of the HTTP server: turns of tokens at the threads, bytes of request bodies and of pages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How the tables came to be: an Alembic script directory that travels inside the package."""
+"""Migrations of the tables: an Alembic script directory inside the package."""
