@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from horarium.errors import HorariumError
 
@@ -16,6 +16,8 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 class ClientError(HorariumError):
     """A failed call. `body` is the problem document, empty if the answer had none."""
+
+    _statuses: ClassVar[tuple[int, ...]] = ()  # of the answers that raise this class or, by their reason, a subclass
 
     def __init__(
         self,
@@ -34,14 +36,17 @@ class ClientError(HorariumError):
 
 class Unauthorized(ClientError):
     reason = "unauthorized"
+    _statuses = (401,)
 
 
 class Forbidden(ClientError):
     reason = "forbidden"
+    _statuses = (403,)
 
 
 class NotFound(ClientError):
     reason = "not_found"
+    _statuses = (404,)
 
     @property
     def name(self) -> str | None:
@@ -52,6 +57,7 @@ class NotFound(ClientError):
 
 class Conflict(ClientError):
     reason = "refused"
+    _statuses = (409,)
 
 
 class AlreadyExists(Conflict):
@@ -106,18 +112,6 @@ class BudgetExceeded(Conflict):
     reason = "budget_exceeded"
 
 
-MISSING = (AgentNotFound, TeamNotFound, AssignmentNotFound)
-REFUSED = (
-    AgentAlreadyExists,
-    TeamAlreadyExists,
-    AssignmentAlreadyExists,
-    AgentInUse,
-    TeamInUse,
-    AssignmentInUse,
-    BudgetExceeded,
-)
-
-
 class ApprovalNotFound(NotFound):
     reason = "approval_not_found"
 
@@ -146,12 +140,14 @@ class ApprovalOver(ClientError):
     """The approval request has expired."""
 
     reason = "approval_expired"
+    _statuses = (410,)
 
 
 class InputsChanged(ClientError):
     """The inputs have changed since they were shown. Get the approval request again."""
 
     reason = "inputs_changed"
+    _statuses = (412,)
 
 
 class TooManyStanding(Conflict):

@@ -22,13 +22,12 @@ HorariumError
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
 
-from horarium.platform.client import error_base
 from horarium.platform.client.error_base import AlreadyDecided as AlreadyDecided
 from horarium.platform.client.error_base import AlreadyExists as AlreadyExists
 from horarium.platform.client.error_base import ApprovalNotFound as ApprovalNotFound
@@ -194,6 +193,7 @@ class SubscriptionAlreadyExists(AlreadyExists):
 
 class PreconditionFailed(ClientError):
     reason = "precondition_failed"
+    _statuses = (412,)
 
     @property
     def version(self) -> int | None:
@@ -204,6 +204,7 @@ class PreconditionFailed(ClientError):
 
 class ValidationFailed(ClientError):
     reason = "validation_failed"
+    _statuses = (422,)
 
     @property
     def errors(self) -> dict[str, list[str]]:
@@ -216,12 +217,14 @@ class ValidationFailed(ClientError):
 
 class KeyReused(ClientError):
     reason = "idempotency_key_reused"
+    _statuses = (422,)
 
 
 class QuotaExceeded(ClientError):
     """A quota of the namespace is used up. The client does not retry."""
 
     reason = "quota_exceeded"
+    _statuses = (422, 429)
 
     @property
     def quota(self) -> str | None:
@@ -244,6 +247,7 @@ class QuotaExceeded(ClientError):
 
 class RateLimited(ClientError):
     reason = "rate_limited"
+    _statuses = (429,)
     retry_after: float | None = None
 
 
@@ -253,6 +257,7 @@ class ServerError(ClientError):
 
 class ServerUnavailable(ClientError):
     reason = "unavailable"
+    _statuses = (502, 503, 504)
     retry_after: float | None = None
 
 
@@ -263,53 +268,15 @@ class UnexpectedAnswer(ClientError):
 PASSING = (RateLimited, ServerUnavailable, RequestInProgress)
 """Errors that may be temporary. `retry_after` is the wait that the server suggests, in seconds."""
 
-_NAMED: Mapping[int, tuple[type[ClientError], ...]] = {
-    403: (ReportUnproven, ApprovalRequired, NotAnApprover, RequesterMayNotDecide),
-    404: (
-        ScheduleNotFound,
-        RunNotFound,
-        CalendarNotFound,
-        WorkflowNotFound,
-        NamespaceNotFound,
-        TokenNotFound,
-        SubscriptionNotFound,
-        SecretNotFound,
-        *error_base.MISSING,
-        ApprovalNotFound,
-        StandingNotFound,
-    ),
-    409: (
-        AlreadyDecided,
-        TooManyStanding,
-        LeaseLost,
-        RequestInProgress,
-        CalendarReadOnly,
-        CalendarInUse,
-        WorkflowInUse,
-        SecretInUse,
-        ScheduleBroken,
-        OwnedByAnotherBundle,
-        RunNotEnded,
-        RunNotRepeatable,
-        TokenNotLive,
-        NamespaceProtected,
-        NamespaceInUse,
-        NamespaceGoing,
-        ConfirmNeeded,
-        AlreadyExists,
-        ScheduleAlreadyExists,
-        CalendarAlreadyExists,
-        NamespaceAlreadyExists,
-        SubscriptionAlreadyExists,
-        *error_base.REFUSED,
-    ),
-    410: (ApprovalOver,),
-    412: (InputsChanged,),
-    422: (KeyReused, QuotaExceeded),
-    429: (QuotaExceeded,),
-}
+
+def _kinds(root: type[ClientError]) -> Iterator[type[ClientError]]:
+    yield root
+    for kind in root.__subclasses__():
+        yield from _kinds(kind)
+
+
 _BY_REASON: Mapping[tuple[int, str], type[ClientError]] = {
-    (status, kind.reason): kind for status, kinds in _NAMED.items() for kind in kinds
+    (status, kind.reason): kind for kind in _kinds(ClientError) for status in kind._statuses
 }
 _BY_STATUS: Mapping[int, type[ClientError]] = {
     401: Unauthorized,
