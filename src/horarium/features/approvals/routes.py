@@ -99,7 +99,9 @@ _STANDING_EXAMPLE = StandingApproval(
 )
 
 
-@routes.implements(ApprovalOperations.list_approvals, example=ApprovalList(approvals=(_APPROVAL_EXAMPLE,), next_page_token=None))
+@routes.implements(
+    ApprovalOperations.list_approvals, example=ApprovalList(approvals=(_APPROVAL_EXAMPLE,), next_page_token=None)
+)
 def list_approvals(
     resources: ResourcesOf,
     caller: ListCallerOf,
@@ -156,7 +158,8 @@ def decide_approvals(resources: ResourcesOf, caller: CallerOf, body: Document) -
 
 
 @routes.implements(
-    ApprovalOperations.list_standing_approvals, example=StandingList(standing=(_STANDING_EXAMPLE,), next_page_token=None)
+    ApprovalOperations.list_standing_approvals,
+    example=StandingList(standing=(_STANDING_EXAMPLE,), next_page_token=None),
 )
 def list_standing_approvals(
     resources: ResourcesOf,
@@ -214,7 +217,9 @@ def get_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str) -> 
 
 
 @routes.implements(
-    ApprovalOperations.decide_approval, sends={"decision": "approve", "reason": "looks right"}, example=_APPROVAL_EXAMPLE
+    ApprovalOperations.decide_approval,
+    sends={"decision": "approve", "reason": "looks right"},
+    example=_APPROVAL_EXAMPLE,
 )
 def decide_approval(resources: ResourcesOf, caller: CallerOf, approval_id: str, body: Document) -> Reply:
     """One rejection is final. Approvals of different approvers are counted. `modify` approves changed inputs.
