@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -81,6 +82,11 @@ def _member(runs: RunsTable) -> sa.Select[Any]:
     return sa.select(*(runs.c[name] for name in _MEMBER))
 
 
+@cache
+def _child(runs: RunsTable) -> RunsTable:
+    return runs.alias("child")
+
+
 def _of_root(runs: RunsTable, run_id: bytes) -> sa.CTE:
     """Every step names its root, however deep it is; the condition of the index stands there as text."""
     itself = _member(runs).where(runs.c.run_id == run_id)
@@ -91,5 +97,5 @@ def _of_root(runs: RunsTable, run_id: bytes) -> sa.CTE:
 def _below(runs: RunsTable, run_id: bytes) -> sa.CTE:
     """From a run inside a workflow downwards, as deep as sub-workflows go."""
     family = _member(runs).where(runs.c.run_id == run_id).cte("family", recursive=True)
-    child = runs.alias("child")
+    child = _child(runs)
     return family.union(_member(child).join_from(family, child, child.c.parent_run_id == family.c.run_id))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -132,9 +132,6 @@ class RunRow:
         return "; ".join(found) or None
 
 
-RunsCondition: TypeAlias = Callable[[RunsTable], sa.ColumnElement[bool]]
-
-
 @dataclass(frozen=True, slots=True)
 class RunEventRow:
     sequence: int
@@ -223,7 +220,7 @@ _FIRST = b""  # before all of them
 
 
 def find(connection: Connection, namespace: str, run_id: bytes) -> RunRow | None:
-    return _one(connection, lambda runs: sa.and_(runs.c.namespace == namespace, runs.c.run_id == run_id))
+    return _one(connection, lambda runs: (runs.c.namespace == namespace, runs.c.run_id == run_id))
 
 
 def find_all(connection: Connection, run_ids: Collection[bytes], *, listed: bool = False) -> list[RunRow]:
@@ -255,7 +252,7 @@ def namespace_of(connection: Connection, run_id: bytes) -> str | None:
 
 
 def find_by_callers_key(connection: Connection, namespace: str, external_key: str) -> RunRow | None:
-    return _one(connection, lambda runs: sa.and_(runs.c.namespace == namespace, runs.c.external_key == external_key))
+    return _one(connection, lambda runs: (runs.c.namespace == namespace, runs.c.external_key == external_key))
 
 
 def page_of_schedule(
@@ -343,14 +340,14 @@ def events(connection: Connection, run_id: bytes, *, after_sequence: int = 0, li
     return [RunEventRow(*values[:3], object_from_text(values[3])) for values in connection.execute(statement)]
 
 
-def _one(connection: Connection, wanted: RunsCondition) -> RunRow | None:
-    found = run_archive.row_anywhere(connection, lambda runs: _select(runs).where(wanted(runs)))
+def _one(connection: Connection, wanted: Callable[[RunsTable], Sequence[sa.ColumnElement[bool]]]) -> RunRow | None:
+    found = run_archive.row_anywhere(connection, lambda runs: _select(runs).where(*wanted(runs)))
     return None if found is None else _ROWS.read(found)
 
 
 def _page(
     connection: Connection,
-    of: RunsCondition,
+    of: Callable[[RunsTable], sa.ColumnElement[bool]],
     wanted: RunFilter,
     before: bytes | None,
     limit: int,

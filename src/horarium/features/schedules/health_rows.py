@@ -228,6 +228,7 @@ ORDER BY run_id DESC LIMIT {MAX_FAILED_SHOWN}
 """
 
 
+_NEWEST_FAILED_OF_ONE = _newest_failed_of("?")
 _EACH = run_archive.runs_text(
     lambda runs: (
         f"SELECT r.* FROM unnest(%s::bytea[]) AS of (uid) CROSS JOIN LATERAL ({_newest_failed_of('of.uid', runs)}) r"
@@ -241,7 +242,7 @@ def _newest_failed(connection: Connection, uids: Sequence[bytes]) -> Iterable[Se
         if run_archive.has_archive(connection):
             found += connection.exec_driver_sql(_EACH.of_archive, (list(uids),))
         return found
-    part = f"SELECT * FROM ({_newest_failed_of('?')})"
+    part = f"SELECT * FROM ({_NEWEST_FAILED_OF_ONE})"
     return connection.exec_driver_sql(" UNION ALL ".join([part] * len(uids)), tuple(uids))
 
 
