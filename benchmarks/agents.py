@@ -56,6 +56,7 @@ from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.schema import DEFAULT_NAMESPACE
 from horarium.platform.settings import Settings
+from horarium.serve.preparers import preparers_with
 from horarium.serve.service import Service, open_service
 
 PARTS = ("rate", "idle", "claims")
@@ -339,7 +340,7 @@ def _claims(stored: int) -> Table:
 
 
 def _claimer(bench: Service) -> Claimer:
-    return Claimer(bench.database, SystemClock(), bench.registry, "bench", DispatcherOptions(), None)
+    return Claimer(bench.database, SystemClock(), bench.registry, "bench", DispatcherOptions(), None, preparers_with())
 
 
 def _claim(claimer: Claimer) -> tuple[float, float]:

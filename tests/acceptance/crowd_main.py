@@ -24,6 +24,7 @@ from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.platform.database import Database, open_database
 from horarium.platform.database.tables import positions, runs
+from horarium.serve.preparers import preparers_with
 
 _OPEN = [state.value for state in type(next(iter(FINAL))) if state not in FINAL]
 
@@ -62,7 +63,9 @@ def work(url: str, now: int, home: str, name: str, threads: int) -> None:
         who = f"{name}-{number}"
         ticker = Ticker(database, clock, who, TickerOptions(batch=17, max_catchup_per_tick=7))
         registry = Registry([ExclusiveLauncher(Path(home), who)])
-        dispatcher = Dispatcher(database, clock, registry, who, DispatcherOptions(Limits(process=50, target=50)))
+        dispatcher = Dispatcher(
+            database, clock, registry, who, DispatcherOptions(Limits(process=50, target=50)), preparers=preparers_with()
+        )
         janitor = Janitor(database, clock)
         bodies += [
             lambda ticker=ticker: _until_done(database, now, lambda: ticker.step().claimed),

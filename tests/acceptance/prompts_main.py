@@ -17,6 +17,7 @@ from horarium.engine.dispatcher import Dispatcher
 from horarium.launchers.launcher import Launcher, LaunchRequest
 from horarium.launchers.registry import Registry
 from horarium.platform.database import open_database
+from horarium.serve.preparers import preparers_with
 
 STAGE = "prompt"
 
@@ -70,7 +71,7 @@ def work(url: str, now: int, home: str, kill_at: str | int | None, can_list: boo
     points = Points(Path(home) / "points", kill_at)
     database, clock = open_database(url), FakeClock(now)
     launcher = FileAgent(Path(home) / "agent", can_list, points)
-    dispatcher = Dispatcher(database, clock, Registry([launcher]), "killed")
+    dispatcher = Dispatcher(database, clock, Registry([launcher]), "killed", preparers=preparers_with())
     points.stage = STAGE
     watch(database, points)
     while asyncio.run(dispatcher.step()):

@@ -20,6 +20,7 @@ from horarium.instant import SECOND, Instant
 from horarium.launchers.registry import Registry
 from horarium.platform.database import Database
 from horarium.platform.ids import id_text
+from horarium.serve.preparers import preparers_with
 
 # Of a run whose outcome nobody knows: wait for its lease to be lost, and for the back-off after it.
 LEASE_SECONDS = 31
@@ -66,7 +67,7 @@ def recover(database: Database, now: Instant, home: Path) -> World:
     clock = FakeClock(now)
     world = World(database, clock)
     launcher = FileLauncher(home / "deliveries")
-    world.dispatcher = Dispatcher(database, clock, Registry([launcher]), "second")
+    world.dispatcher = Dispatcher(database, clock, Registry([launcher]), "second", preparers=preparers_with())
     for _ in range(100):
         world.tick()
         world.dispatch()

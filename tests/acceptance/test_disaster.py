@@ -34,6 +34,7 @@ from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.schema import migrate
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wrapper import SharedClock
+from horarium.serve.preparers import preparers_with
 
 # ── a PostgreSQL of our own that may be hurt ─────────────────────────────────────────────────────────
 
@@ -83,6 +84,7 @@ def test_a_database_that_goes_away_under_load_loses_nothing(server: Server, hurt
         Registry([target]),
         owner="me",
         observer=Silent(),
+        preparers=preparers_with(),
         options=options,
     )
     asyncio.run(_live_through(engine, target, lambda: hurt(server)))

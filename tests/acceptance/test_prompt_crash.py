@@ -20,6 +20,7 @@ from horarium.instant import SECOND, to_rfc3339
 from horarium.launchers.registry import Registry
 from horarium.platform.database import Database
 from horarium.platform.ids import id_text
+from horarium.serve.preparers import preparers_with
 
 NAMED = [f"{STAGE}: {point}" for point in ("after commit", "before send", "after send", "after taken")]
 # Statements and commits of one prompt, and a few more.
@@ -34,7 +35,9 @@ class House(World):
         self.home = home
         self.can_list = can_list
         self.registry = Registry([FileAgent(home / "agent", can_list)])
-        self.dispatcher = type(self.dispatcher)(database, self.clock, self.registry, "after")
+        self.dispatcher = type(self.dispatcher)(
+            database, self.clock, self.registry, "after", preparers=preparers_with()
+        )
         add_agent(self)
 
     def add_prompt(self, name: str, **action: Any) -> bytes:

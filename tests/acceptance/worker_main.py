@@ -24,6 +24,7 @@ from horarium.launchers.registry import Registry
 from horarium.platform.database import Database, open_database, statements
 from horarium.platform.database import transactions as database_module
 from horarium.platform.database.postgres import copy_rows
+from horarium.serve.preparers import preparers_with
 
 
 class FileLauncher(Launcher):
@@ -92,7 +93,10 @@ def work(url: str, now: int, home: str, kill_at: str | int | None) -> None:
     watch(database, points)
     clock = FakeClock(now)
     registry = Registry([FileLauncher(Path(home) / "deliveries", points)])
-    ticker, dispatcher = Ticker(database, clock, "worker"), Dispatcher(database, clock, registry, "worker")
+    ticker, dispatcher = (
+        Ticker(database, clock, "worker"),
+        Dispatcher(database, clock, registry, "worker", preparers=preparers_with()),
+    )
     ticker.beat()
     points.stage = "tick"
     while ticker.step().more:

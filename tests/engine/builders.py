@@ -31,6 +31,7 @@ from horarium.platform.database import Database
 from horarium.platform.database.tables import counters, history, plannings, positions, run_events, runs
 from horarium.platform.database.tables import schedules as schedules_table
 from horarium.platform.ids import new_id
+from horarium.serve.preparers import preparers_with
 
 T = TypeVar("T")
 
@@ -130,7 +131,9 @@ class World:
         self.launcher = launcher or RecordingLauncher(self.clock, kind="http")
         self.registry = Registry([self.launcher])
         self.ticker = Ticker(database, self.clock, "test", ticker)
-        self.dispatcher = Dispatcher(database, self.clock, self.registry, "test", dispatcher)
+        self.dispatcher = Dispatcher(
+            database, self.clock, self.registry, "test", dispatcher, preparers=preparers_with()
+        )
         self.janitor = Janitor(database, self.clock)
         self.follower = Follower(database, self.clock, self.registry)
         self.advancer = Advancer(database, self.clock)

@@ -39,6 +39,7 @@ from horarium.launchers.registry import Registry
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import DataError, StoreUnavailable
 from horarium.platform.database.tables import runs, schedule_revisions
+from horarium.serve.preparers import preparers_with
 
 ONCE: dict[str, Any] = {"action": ACTION | {"delivery": "at_most_once"}}
 
@@ -292,7 +293,7 @@ class Teller:
 @pytest.mark.both_databases
 def test_only_answers_that_counted_are_told(database: Database) -> None:
     world, teller = world_with(database), Teller()
-    dispatcher = Dispatcher(database, world.clock, world.registry, "x", observer=teller)
+    dispatcher = Dispatcher(database, world.clock, world.registry, "x", observer=teller, preparers=preparers_with())
     (taken,) = asyncio.run(dispatcher.claim()).taken
     asyncio.run(dispatcher.settle([LaunchAnswer(taken, Finished())]))
     asyncio.run(dispatcher.settle([LaunchAnswer(taken, Finished())]))
@@ -578,7 +579,7 @@ def test_work_that_is_done_here_is_running_meanwhile(database: Database) -> None
 
     launcher = RecordingLauncher(clock, kind="command", otherwise=look)
     launcher.works_here = True
-    dispatcher = Dispatcher(database, clock, Registry([launcher]), "test")
+    dispatcher = Dispatcher(database, clock, Registry([launcher]), "test", preparers=preparers_with())
     world.add(action={"kind": "command", "command": "true"})
     world.clock.move(60)
     world.tick()

@@ -28,6 +28,7 @@ from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wakeups import PUSHED
 from horarium.platform.database.wrapper import SharedClock
+from horarium.serve.preparers import preparers_with
 
 
 class Silent:
@@ -58,7 +59,13 @@ def engine_on(
     )
     return (
         Engine(
-            database, SharedClock(clock, database), Registry([launcher]), owner="me", observer=observer, options=given
+            database,
+            SharedClock(clock, database),
+            Registry([launcher]),
+            owner="me",
+            observer=observer,
+            preparers=preparers_with(),
+            options=given,
         ),
         launcher,
         observer,

@@ -32,6 +32,7 @@ from horarium.platform.clock import SystemClock
 from horarium.platform.database import Database
 from horarium.platform.database.tables import runs
 from horarium.platform.database.wrapper import SharedClock
+from horarium.serve.preparers import preparers_with
 
 SLOW = {"kind": "http", "url": "http://slow.test/"}
 FAST = {"kind": "http", "url": "http://fast.test/"}
@@ -225,7 +226,9 @@ def test_more_targets_than_one_look_takes_in_are_all_delivered_to(database: Data
 def test_what_waits_for_a_worker_is_handed_over_however_full_the_process_is(database: Database) -> None:
     world = World(database)
     registry = Registry([PullLauncher(world.clock)])
-    dispatcher = Dispatcher(database, world.clock, registry, "x", DispatcherOptions(Limits(process=1, target=1)))
+    dispatcher = Dispatcher(
+        database, world.clock, registry, "x", DispatcherOptions(Limits(process=1, target=1)), preparers=preparers_with()
+    )
     add_many(world, 50, action={"kind": "pull", "workflow_type": "w", "queue": "q"})
     world.clock.move(60)
     world.tick()
@@ -240,7 +243,14 @@ def test_a_process_full_of_hanging_calls_still_hands_over_what_waits_for_workers
     targets = Targets()
     world = world_of(database, targets, DispatcherOptions(Limits(process=4, namespace=4, target=4)))
     registry = Registry([world.launcher, PullLauncher(world.clock)])
-    dispatcher = Dispatcher(database, world.clock, registry, "x", DispatcherOptions(Limits(process=4, namespace=4)))
+    dispatcher = Dispatcher(
+        database,
+        world.clock,
+        registry,
+        "x",
+        DispatcherOptions(Limits(process=4, namespace=4)),
+        preparers=preparers_with(),
+    )
     add_many(world, 10, action=SLOW)
     world.clock.move(60)
     world.tick()
@@ -261,7 +271,15 @@ def test_threads_that_others_keep_busy_do_not_stop_the_engine(database: Database
     launcher = RecordingLauncher(SystemClock(), kind="http")
     options = EngineOptions(longest_sleep_seconds=0.2, janitor_seconds=0.2, stop_grace_seconds=1.0)
     clock = SharedClock(SystemClock(), database)
-    engine = Engine(database, clock, Registry([launcher]), owner="me", observer=Unheard(), options=options)
+    engine = Engine(
+        database,
+        clock,
+        Registry([launcher]),
+        owner="me",
+        observer=Unheard(),
+        preparers=preparers_with(),
+        options=options,
+    )
     new = new_schedule("s", now=SystemClock().now(), action=FAST, **EVERY_SECOND)
     database.write(lambda c: insert_schedule(c, new, now=SystemClock().now()))
     stuck = threading.Event()

@@ -22,6 +22,7 @@ from horarium.launchers.registry import Registry
 from horarium.launchers.ssrf import AddressGuard, AddressPolicy
 from horarium.platform.database import Database
 from horarium.platform.database.tables import agents, runs
+from horarium.serve.preparers import preparers_with
 
 TLS = ssl.create_default_context()
 
@@ -47,7 +48,7 @@ def registry(world: World) -> Registry:
 
 
 def process(world: World) -> Dispatcher:
-    return Dispatcher(world.database, world.clock, registry(world), "test")
+    return Dispatcher(world.database, world.clock, registry(world), "test", preparers=preparers_with())
 
 
 def test_an_agent_is_sent_a_prompt_and_its_answer_is_the_result(database: Database) -> None:

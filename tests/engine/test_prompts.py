@@ -37,6 +37,7 @@ from horarium.platform.database import Database
 from horarium.platform.database.errors import StoreUnavailable
 from horarium.platform.database.installation import Sealer
 from horarium.platform.database.tables import agents, approvals, runs
+from horarium.serve.preparers import preparers_with
 from horarium.testing import service
 
 
@@ -77,7 +78,7 @@ def claim_and_die(world: World, *references: str) -> None:
 def test_a_prompt_is_launched_with_its_agent_and_the_token_is_shown_nowhere(database: Database) -> None:
     sealer = Sealer(b"k" * 32)
     world = world_of(database, lambda request: Finished({"text": f"as {request.agent.token} told me"}))  # type: ignore[union-attr]  # a prompt has one
-    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", sealer=sealer)
+    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", preparers=preparers_with(sealer))
     add_agent(world, context="schedule", protocol="0.3")
     add_prompts(world)
     keep = ("default", "agent.writer.token", "s3cret-token", ["http://writer.test:80"], True, world.clock.now())
@@ -100,7 +101,7 @@ def test_a_prompt_carries_the_pins_of_the_secrets_in_its_input(database: Databas
     """By them its launcher leaves out what the card of the agent may point to."""
     sealer = Sealer(b"k" * 32)
     world = world_of(database)
-    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", sealer=sealer)
+    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", preparers=preparers_with(sealer))
     add_agent(world, allowed_hosts=("other.test",))
     inputs = {"a": {"$secret": "pinned"}, "b": {"$secret": "free"}}
     add_prompts(world, action={"input": inputs})
@@ -140,7 +141,9 @@ def _with_token(world: World, name: str, host: str = "http://writer.test:80") ->
 def test_a_prompt_that_cannot_reach_its_agent_says_why(database: Database, name: str) -> None:
     prepare, said = BROKEN[name]
     world = world_of(database)
-    world.dispatcher = Dispatcher(database, world.clock, world.registry, "test", sealer=Sealer(b"k" * 32))
+    world.dispatcher = Dispatcher(
+        database, world.clock, world.registry, "test", preparers=preparers_with(Sealer(b"k" * 32))
+    )
     prepare(world)
     add_prompts(world)
     world.dispatch()

@@ -53,6 +53,7 @@ from horarium.platform.database.tables import leases as leases_table
 from horarium.platform.database.tables import namespaces as namespaces_table
 from horarium.platform.database.tables import schedules as schedules_table
 from horarium.platform.database.wrapper import SharedClock
+from horarium.serve.preparers import preparers_with
 
 BOTH = RetentionOptions(keep_history_days=1, keep_runs_days=1)
 
@@ -341,7 +342,15 @@ def test_the_engine_runs_the_rarer_chores_from_its_start(office: Office) -> None
     office.resources.database.write(spoil)
     options = EngineOptions(retention=RetentionOptions(keep_history_days=1), dispatches=False)
     clock = SharedClock(office.clock, office.resources.database)
-    engine = Engine(office.resources.database, clock, Registry([]), owner="test", observer=Unheard(), options=options)
+    engine = Engine(
+        office.resources.database,
+        clock,
+        Registry([]),
+        owner="test",
+        observer=Unheard(),
+        preparers=preparers_with(),
+        options=options,
+    )
 
     async def live() -> None:
         stop = asyncio.Event()

@@ -11,30 +11,26 @@ row that the next process takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from horarium.core.decision.advance import first_failure, is_over, results_at_end, run_end
-from horarium.core.document.definition import RunDefinition
 from horarium.core.document.json_values import Json
-from horarium.core.document.reader import SHIPPED, WORKFLOW, Kinds
+from horarium.core.document.reader import SHIPPED, Kinds
 from horarium.core.document.states import RunState
 from horarium.core.lifecycle.live_run import Rules
-from horarium.core.lifecycle.outcome import WaitForTarget, WorkflowEnded
+from horarium.core.lifecycle.outcome import WorkflowEnded
 from horarium.core.policy.approval import UNASKED
 from horarium.core.policy.limits import RunLimits
-from horarium.engine.step_drafts import Parent, TooMuchAtOnce, requested_version
+from horarium.engine.step_drafts import Parent, TooMuchAtOnce
 from horarium.engine.workflow_runs import Workflows, facts_of_run
 from horarium.features.runs import step_rows
-from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.step_rows import NodeOf, StepChange
 from horarium.features.runs.transition_rows import (
     LogFields,
-    RecordedChange,
     ReportedEvent,
     SettledRun,
     find_run_fields,
@@ -42,18 +38,13 @@ from horarium.features.runs.transition_rows import (
     record_events,
     settled,
 )
-from horarium.features.runs.update_rows import write_changes
-from horarium.features.runs.work_rows import ReadyTarget, RunWork
 from horarium.features.schedules.due_rows import Plannings
-from horarium.features.workflows import graph_rows
-from horarium.features.workflows.graph_rows import WorkflowVersion
-from horarium.instant import SECOND, Instant
+from horarium.instant import Instant
 from horarium.launchers.payload import MAX_CUT_RESULT, MAX_RESULT_BYTES, cut_result
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
-from horarium.platform.database.statements import RowUpdate, from_text, to_text
-from horarium.platform.database.tables import runs
+from horarium.platform.database.statements import from_text, to_text
 from horarium.platform.database.wakeups import READY
 
 # Rows that one step looks at: those of a run are taken all together.
@@ -255,78 +246,3 @@ def _first(run_id: bytes, nodes: Sequence[str], sizes: Mapping[NodeOf, int]) -> 
 def _given_up(run_id: bytes, why: Exception) -> ReportedEvent:
     error = f"The workflow cannot advance: {why}"
     return ReportedEvent(run_id, WorkflowEnded(RunState.FAILED, error=error, error_class="unreadable_workflow"))
-
-
-_PREFIX = f"{WORKFLOW.name}:"
-
-
-def stored_workflows(connection: Connection, ready: Iterable[ReadyTarget]) -> frozenset[ReadyTarget]:
-    """Those targets that are stored workflows now."""
-    named = {
-        (each.namespace, each.target.removeprefix(_PREFIX)): each for each in ready if each.target.startswith(_PREFIX)
-    }
-    if not named:
-        return frozenset()
-    return frozenset(named[name] for name in graph_rows.newest_versions(connection, named))
-
-
-class StartedWorkflows(NamedTuple):
-    """`refused` are runs that can never begin, with the reason."""
-
-    begun: list[RecordedChange]
-    refused: dict[bytes, str]
-
-
-def start_workflows(
-    connection: Connection, works: Sequence[RunWork], definitions: Definitions[RunDefinition], now: Instant
-) -> StartedWorkflows:
-    """They run from now on, and are to be looked at; one whose version is not there is refused."""
-    if not works:
-        return StartedWorkflows([], {})
-    loaded = definitions.load(connection, works)
-    named = _named(connection, works, loaded)
-    graphs = graph_rows.load(connection, [each for each in named.values() if isinstance(each, WorkflowVersion)])
-    begun: list[tuple[RunWork, WorkflowVersion, Instant | None]] = []
-    refused: dict[bytes, str] = {}
-    for work in works:
-        name, definition = named[work.run_id], loaded[work.run_id]
-        graph = graphs[name] if isinstance(name, WorkflowVersion) else name
-        if isinstance(graph, Exception) or isinstance(name, Exception) or isinstance(definition, Exception):
-            refused[work.run_id] = str(graph)
-        else:
-            begun.append((work, name, _deadline(work, definition, now)))
-    write_changes(connection, [(work, _BEGUN) for work, _, _ in begun], now)
-    _BEGIN.run(connection, [(work.run_id, name.version, deadline) for work, name, deadline in begun])
-    step_rows.add_changes(connection, [StepChange(work.run_id) for work, _, _ in begun])
-    return StartedWorkflows([RecordedChange(work, _BEGUN) for work, _, _ in begun], refused)
-
-
-_BEGUN = WaitForTarget(None, queued=False)
-_BEGIN = RowUpdate(runs, ("run_id", "workflow_version", "deadline"))
-
-
-def _named(
-    connection: Connection, works: Sequence[RunWork], definitions: Mapping[bytes, RunDefinition | Exception]
-) -> dict[bytes, WorkflowVersion | Exception]:
-    """As it was settled at the birth; for one that was born before its workflow was stored, as it is asked for now."""
-    late = {(work.namespace, work.workflow or "") for work in works if work.workflow_version is None}
-    newest = graph_rows.newest_versions(connection, late) if late else {}
-    named: dict[bytes, WorkflowVersion | Exception] = {}
-    for work in works:
-        definition, name = definitions[work.run_id], work.workflow or ""
-        if isinstance(definition, Exception):
-            named[work.run_id] = LookupError(f"The definition of this run cannot be read: {definition}")
-            continue
-        version = work.workflow_version or requested_version(definition.action) or newest.get((work.namespace, name), 0)
-        named[work.run_id] = WorkflowVersion(work.namespace, name, version)
-    return named
-
-
-def _deadline(work: RunWork, definition: RunDefinition, now: Instant) -> Instant | None:
-    """Where somebody wrote one: steps have their own, and a question to a person may stay open for a day.
-
-    The time that a retry policy gives to an attempt is that of each step.
-    """
-    written = definition.action.timeout
-    bounds = [work.ends_by, None if written is None else now + written * SECOND]
-    return min((bound for bound in bounds if bound is not None), default=None)

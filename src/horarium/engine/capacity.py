@@ -1,9 +1,9 @@
 """Capacity of a process, and the choice of the ready runs that are claimed next.
 
-Four limits hold at once: the process, the kind, the target and the namespace. An agent has a fifth, which holds for all
-processes together and is counted in the database: a look is without a lock, a claim under one. A look that finds an
-agent full records since when its runs wait, once for each; runs that wait only because this process is full are left
-as they are.
+Four limits hold at once: the process, the kind, the target and the namespace. Some targets, such as agents, have a
+fifth, which holds for all processes together and is counted in the database: a look is without a lock, a claim under
+one. A look that finds such a target full records since when its runs wait, once for each; runs that wait only because
+this process is full are left as they are.
 
 Namespaces take turns, one run a turn; inside a namespace the highest priority comes first, then the oldest. So a
 tenant with ten thousand ready runs, or with targets that never answer, delays only its own.
@@ -16,16 +16,16 @@ missing.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TypeAlias
 
 from horarium.core.decision.presence import SILENT_AFTER_SECONDS, silent_seconds
 from horarium.core.document.definition import agent_in, connection_in
-from horarium.features.agents import task_rows
-from horarium.features.agents.task_rows import AgentPlaces
-from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.preparation import PlaceCounter
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, TargetPlaces
 from horarium.instant import Instant
 from horarium.launchers.registry import read_served
 from horarium.platform.database import Connection, Database
@@ -233,65 +233,83 @@ def _next_with_place(waiting: deque[ClaimCandidate], taken: Capacity, kind_of: K
     return None
 
 
-# Of one agent, runs that one look marks, and those that one claim goes on with.
+# Of one target, runs that one look marks, and those that one claim goes on with.
 _MARKED = 1_000
 _FOLLOWED = 100
 
 
-def places_at_agents(
-    database: Database, ready: Sequence[ReadyTarget], room: Capacity, now: Instant
-) -> Mapping[ReadyTarget, AgentPlaces]:
-    """Free places of the agents among the targets, which `room` receives as well.
+class PlaceCounters:
+    """Places that targets have for all processes together, counted in the database."""
 
-    This is a snapshot: a claim must check again under lock.
-    """
-    prompts = [each for each in ready if agent_in(each.target) is not None]
-    if not prompts:
-        return {}
-    found, unmarked = database.glance(lambda connection: _look(connection, prompts, now))
-    _tell(room, found)
-    if unmarked:
-        database.write(lambda connection: task_rows.mark_waiting(connection, unmarked, now, _MARKED))
-    return found
+    def __init__(self, counters: Sequence[PlaceCounter]) -> None:
+        self._counters = counters
+
+    def read(
+        self, database: Database, ready: Sequence[ReadyTarget], room: Capacity, now: Instant
+    ) -> Mapping[ReadyTarget, TargetPlaces]:
+        """Free places of the targets that have a limit, which `room` receives as well.
+
+        This is a snapshot: a claim must check again under lock.
+        """
+        found: dict[ReadyTarget, TargetPlaces] = {}
+        for counter, targets in self._by_counter(ready):
+            places, unmarked = database.glance(partial(_look, counter=counter, ready=targets, now=now))
+            found |= places
+            if unmarked:
+                database.write(partial(counter.mark, targets=unmarked, now=now, most=_MARKED))
+        _tell(room, found)
+        return found
+
+    def hold(
+        self,
+        connection: Connection,
+        places: Sequence[tuple[ReadyTarget, int]],
+        counted: Mapping[ReadyTarget, TargetPlaces],
+        room: Capacity,
+    ) -> tuple[list[tuple[ReadyTarget, int]], bool]:
+        """The places that are ours to take until the transaction ends, and whether others held some targets."""
+        bounded = [target for target, _ in places if target in counted and counted[target].capacity is not None]
+        held: dict[ReadyTarget, TargetPlaces] = {}
+        for counter, targets in self._by_counter(bounded):
+            held |= counter.lock(connection, targets)
+        _tell(room, held)
+        passed_over = set(bounded) - held.keys()
+        return [each for each in places if each[0] not in passed_over], bool(passed_over)
+
+    def begun_before(
+        self,
+        connection: Connection,
+        places: Sequence[tuple[ReadyTarget, int]],
+        counted: Mapping[ReadyTarget, TargetPlaces],
+        now: Instant,
+    ) -> list[ClaimCandidate]:
+        """Candidates that their targets may already have: they come before all others in the line."""
+        wanted = [target for target, _ in places if target in counted and counted[target].followed]
+        return [
+            each
+            for counter, targets in self._by_counter(wanted)
+            for each in counter.followed(connection, targets, now, _FOLLOWED)
+        ]
+
+    def _by_counter(self, targets: Sequence[ReadyTarget]) -> Iterator[tuple[PlaceCounter, list[ReadyTarget]]]:
+        for counter in self._counters:
+            counted = [each for each in targets if counter.needed(each)]
+            if counted:
+                yield counter, counted
 
 
 def _look(
-    connection: Connection, ready: Sequence[ReadyTarget], now: Instant
-) -> tuple[dict[ReadyTarget, AgentPlaces], list[ReadyTarget]]:
-    found = task_rows.read_places(connection, ready)
+    connection: Connection, counter: PlaceCounter, ready: Sequence[ReadyTarget], now: Instant
+) -> tuple[Mapping[ReadyTarget, TargetPlaces], list[ReadyTarget]]:
+    found = counter.read(connection, ready)
     full = [each for each, places in found.items() if places.free == 0]
-    return found, task_rows.with_unmarked(connection, full, now)
+    return found, counter.unmarked(connection, full, now)
 
 
-def _tell(room: Capacity, found: Mapping[ReadyTarget, AgentPlaces]) -> None:
+def _tell(room: Capacity, found: Mapping[ReadyTarget, TargetPlaces]) -> None:
     for target, places in found.items():
         if places.free is not None:
             room.limit_at(target, places.free)
-
-
-def hold_places(
-    connection: Connection,
-    places: Sequence[tuple[ReadyTarget, int]],
-    agents: Mapping[ReadyTarget, AgentPlaces],
-    room: Capacity,
-) -> tuple[list[tuple[ReadyTarget, int]], bool]:
-    """The places that are ours to take until the transaction ends, and whether others held some of these agents."""
-    bounded = [target for target, _ in places if target in agents and agents[target].capacity is not None]
-    held = task_rows.lock_places(connection, bounded)
-    _tell(room, held)
-    passed_over = set(bounded) - held.keys()
-    return [each for each in places if each[0] not in passed_over], bool(passed_over)
-
-
-def begun_before(
-    connection: Connection,
-    places: Sequence[tuple[ReadyTarget, int]],
-    agents: Mapping[ReadyTarget, AgentPlaces],
-    now: Instant,
-) -> list[ClaimCandidate]:
-    """Candidates that agents may already have: they come before all others in the line."""
-    wanted = [target for target, _ in places if target in agents and agents[target].followed]
-    return task_rows.followed(connection, wanted, now, _FOLLOWED)
 
 
 def without_those_of_others(

@@ -2,14 +2,14 @@
 
 The claimer looks first and takes afterwards, so it never takes too many: a run that is not begun at once is not
 claimed, so its time does not run, and it costs no write. Runs whose launch touches nothing outside are started in the
-same transaction.
+same transaction. What a kind of run needs besides its definition is supplied by the preparers of the features.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -19,52 +19,28 @@ from structlog.typing import FilteringBoundLogger
 
 from horarium.core.document.definition import RunDefinition
 from horarium.core.document.document import run_part_of
-from horarium.core.document.reader import PROMPT, WORKFLOW
 from horarium.core.lifecycle.live_run import NO_RULES, Rules
 from horarium.core.lifecycle.outcome import LaunchAnswered, Outcome, Refused, ReportTokens, Unreachable, WaitForTarget
 from horarium.core.lifecycle.react import react
 from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
-from horarium.engine import advancer
 from horarium.engine.capacity import (
     Capacity,
     LaunchPlace,
     Limits,
-    begun_before,
+    PlaceCounters,
     choose_runs,
-    hold_places,
-    places_at_agents,
     places_for,
     without_those_of_others,
 )
-from horarium.engine.requests import (
-    NO_AGENTS,
-    Agents,
-    FoundSecrets,
-    agent_of,
-    answered_in,
-    build_request,
-    fetch_secrets,
-    line_of,
-    named_secrets,
-    open_secrets,
-    pins_of,
-    requested_agents,
-    rules_of,
-    to_agent,
-    token_names,
-    with_approved,
-)
+from horarium.engine.requests import NO_SECRETS, build_request, rules_of, to_agent
 from horarium.errors import HorariumError
-from horarium.features.agents.policy_rows import find_agents
-from horarium.features.agents.task_rows import AgentPlaces
-from horarium.features.approvals.rows import approved_gates, confided, replies
 from horarium.features.runs import claim_rows
 from horarium.features.runs.definition_rows import Definitions
+from horarium.features.runs.preparation import CompleteLaunch, LaunchDraft, Preparer, Preparers, RunStarter
 from horarium.features.runs.transition_rows import LogFields, RecordedChange, fields_of_run, read_run_fields
 from horarium.features.runs.update_rows import write_changes
-from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, RunWork
-from horarium.features.secrets.rows import SecretRow
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, RunWork, TargetPlaces
 from horarium.features.tenants import rows as tenant_rows
 from horarium.instant import SECOND, Instant
 from horarium.launchers.launcher import LaunchRequest
@@ -72,7 +48,6 @@ from horarium.launchers.registry import Registry
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row, is_outage
-from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
 from horarium.platform.run_log import MAX_LOG_BYTES, RunLog
 
@@ -84,7 +59,7 @@ _CANDIDATES = 1_000
 _CLAIMS_A_LOOK = 4
 # A run that the database refuses to change is tried again after this.
 _PUT_OFF_SECONDS = 60
-NO_ROWS: Final[Mapping[str, SecretRow]] = MappingProxyType({})
+_NO_TARGETS: Final[Mapping[ReadyTarget, RunStarter]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,26 +137,17 @@ class _Places(NamedTuple):
     """Places that a claim may fill. `only`: with this run alone."""
 
     places: Sequence[tuple[ReadyTarget, int]]
-    agents: Mapping[ReadyTarget, AgentPlaces]
+    counted: Mapping[ReadyTarget, TargetPlaces]
     room: Capacity
     in_hand: Collection[bytes]
     only: bytes | None = None
 
 
 class _Read(NamedTuple):
-    """All that the requests of a claim are made of.
-
-    `answers` are those to questions of agents, by approval; `confided`, by run, is what none may repeat.
-    """
+    """All that the requests of a claim are made of."""
 
     definitions: Mapping[bytes, RunDefinition | Exception]
-    secrets: FoundSecrets
-    agents: Agents
-    answers: Mapping[bytes, str]
-    confided: Mapping[bytes, tuple[str, ...]]
-
-
-_NOTHING: Final = _Read({}, {}, NO_AGENTS, {}, {})
+    loaded: Sequence[tuple[Preparer, CompleteLaunch]]
 
 
 class Claimer:
@@ -195,7 +161,7 @@ class Claimer:
         owner: str,
         options: DispatcherOptions,
         tokens: ReportTokens | None,
-        sealer: Sealer | None = None,
+        preparers: Preparers,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         self._log_to = log or structlog.get_logger()
@@ -205,12 +171,15 @@ class Claimer:
         self._owner = owner
         self._options = options
         self._tokens = tokens
-        self._sealer = sealer
+        self._preparers = preparers.launches
+        self._places = PlaceCounters(preparers.places)
+        self._starters = preparers.starters
+        self._started_kinds = frozenset(each.kind for each in preparers.starters)
         self._definitions = Definitions(run_part_of, options.caps)
         self._turn = ""
         self._targets_after: dict[str, str] = {}
         self._seen: list[ReadyTarget] = []
-        self._stored: frozenset[ReadyTarget] = frozenset()
+        self._started: Mapping[ReadyTarget, RunStarter] = _NO_TARGETS
         self._chosen: list[ClaimCandidate] = []
         self._refused: dict[bytes, str] = {}
         self._looked = 0
@@ -223,13 +192,13 @@ class Claimer:
         room.alone = self._alone
         if not ready:
             return ClaimResult()
-        agents = places_at_agents(self._database, ready, room, now)
-        followed = {each: found.followed for each, found in agents.items()}
+        counted = self._places.read(self._database, ready, room, now)
+        followed = {each: found.followed for each, found in counted.items()}
         places = places_for(ready, room, self._place_kind, _CANDIDATES, followed)
         if not places:
             self._seen = []
             return ClaimResult(waiting=True)
-        taken = self._take_what_can_be(_Places(places, agents, room, in_hand), now)
+        taken = self._take_what_can_be(_Places(places, counted, room, in_hand), now)
         if not taken.more:
             self._seen = []
         waiting = len(places) < len(ready)
@@ -255,7 +224,7 @@ class Claimer:
         self._go_round(found, ready)
         # A launch may keep its place for minutes: who else is there must be known before one tenant has them all.
         self._alone = not tenant_rows.has_several_namespaces(connection)
-        self._stored = advancer.stored_workflows(connection, ready)
+        self._started = {target: each for each in self._starters for target in each.targets(connection, ready)}
         ours = without_those_of_others(connection, ready, self._foreign_kind, self._clock.now())
         if not ours:
             self._turn = found[-1]  # behind those who have nothing for us there may be others
@@ -303,12 +272,15 @@ class Claimer:
         self._database.write(lambda connection: claim_rows.put_off(connection, run_id, later))
 
     def _take(self, connection: Connection, asked: _Places, now: Instant) -> _Taken:
-        places, agents, room, in_hand, only = asked
-        left, contended = hold_places(connection, places, agents, room)
+        places, counted, room, in_hand, only = asked
+        left, contended = self._places.hold(connection, places, counted, room)
         # Some that are ready may still be in our hands: they are passed over, and must not take the others' places.
         room_for_ours = min(len(in_hand), _CANDIDATES // 10)
         wanted = [(target, most + room_for_ours) for target, most in left]
-        found = [*claim_rows.candidates(connection, wanted, now), *begun_before(connection, left, agents, now)]
+        found = [
+            *claim_rows.candidates(connection, wanted, now),
+            *self._places.begun_before(connection, left, counted, now),
+        ]
         candidates = [each for each in dict.fromkeys(found) if each.run_id not in in_hand]
         candidates = [each for each in candidates if only in (None, each.run_id)]
         most = self._options.batch
@@ -330,15 +302,22 @@ class Claimer:
         )
         works.sort(key=lambda work: order[work.run_id])
         self._turn = chosen[-1].namespace
-        workflows = [work for work in works if self._is_workflow(work)]
-        handed, refused = advancer.start_workflows(connection, workflows, self._definitions, now)
-        self._refused |= refused
-        if handed:
-            self._database.notify(connection, READY)  # whoever moves workflows on is to begin at once
-        handed += self._hand_over(connection, [work for work in works if not self._is_workflow(work)], now)
+        handed = [*self._start(connection, works, now), *self._hand_over(connection, works, now)]
         gone = {each.run.run_id for each in handed}
         kept = [work for work in works if work.run_id not in gone]
         return _Taken(kept, handed, len(candidates) > len(chosen) or len(chosen) == most, contended)
+
+    def _start(self, connection: Connection, works: Sequence[RunWork], now: Instant) -> list[RecordedChange]:
+        """Start the runs that need no launcher."""
+        begun: list[RecordedChange] = []
+        for starter in self._starters:
+            own = [work for work in works if self._starter_of(work) is starter]
+            started = starter.start(connection, own, self._definitions, now)
+            self._refused |= started.refused
+            begun += started.begun
+        if begun:
+            self._database.notify(connection, READY)  # the advancer is to begin at once
+        return begun
 
     def _prepared(self, works: Sequence[RunWork]) -> list[InFlight]:
         """Read each claimed run after the claim: definitions take long to read, and others wait for the writer.
@@ -357,20 +336,22 @@ class Claimer:
                 return [*self._prepared(works[:middle]), *self._prepared(works[middle:])]
             unread = _unread(wrong)
             return [InFlight(work, NO_RULES, self._seat(work), unread, asyncio.Event()) for work in works]
-        return [self._in_flight(work, read.definitions[work.run_id], read) for work in works]
+        return [self._in_flight(work, read) for work in works]
 
     def _read(self, connection: Connection, works: Sequence[RunWork]) -> _Read:
         definitions = self._definitions.load(connection, works)
-        named = [(each.namespace, named_secrets(each, definitions[each.run_id])) for each in works]
-        secrets = fetch_secrets(connection, [*named, *token_names(works)])
-        approved = approved_gates(connection, [each.run_id for each in works if each.approval_id is not None])
-        agents = find_agents(connection, requested_agents(works))
-        answers = replies(connection, [each for work in works if (each := answered_in(work)) is not None])
-        told = confided(connection, [each.run_id for each in works if each.approval_id is not None and agent_of(each)])
-        return _Read(with_approved(definitions, approved), secrets, agents, answers, told)
+        found = ((work, definitions[work.run_id]) for work in works)
+        drafts = [LaunchDraft(work, each) for work, each in found if not isinstance(each, Exception)]
+        return _Read(definitions, self._load(connection, drafts))
 
-    def _in_flight(self, work: RunWork, definition: RunDefinition | Exception, read: _Read = _NOTHING) -> InFlight:
-        cancelled = asyncio.Event()
+    def _load(self, connection: Connection, drafts: Sequence[LaunchDraft]) -> Sequence[tuple[Preparer, CompleteLaunch]]:
+        """Let each preparer load what these launches need of it; without launches nothing is queried."""
+        return [
+            (each, each.load(connection, [draft for draft in drafts if each.needed(draft)])) for each in self._preparers
+        ]
+
+    def _in_flight(self, work: RunWork, read: _Read) -> InFlight:
+        cancelled, definition = asyncio.Event(), read.definitions[work.run_id]
         seat = self._seat(work)
         if isinstance(definition, Exception):
             refused = Refused(f"The definition of this run cannot be read: {definition}")
@@ -379,29 +360,24 @@ class Claimer:
         if work.run_id in self._refused:
             return InFlight(work, rules, seat, Refused(self._refused[work.run_id]), cancelled)
         try:
-            request = self._request(work, definition, cancelled, read)
+            request = self._request(LaunchDraft(work, definition), cancelled, read)
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"The request of this run cannot be built: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
 
-    def _request(
-        self, work: RunWork, definition: RunDefinition, cancelled: asyncio.Event, read: _Read
-    ) -> LaunchRequest | Outcome:
-        found = read.secrets.get(work.namespace, NO_ROWS)
-        names = named_secrets(work, definition)
-        line = line_of(self._sealer, work, read.agents, found) if work.kind == PROMPT.name else None
-        if isinstance(line, Refused):
-            return line
-        url = None if line is None else line.url
-        opened = open_secrets(self._sealer, definition.action, names, found, url)
+    def _request(self, draft: LaunchDraft, cancelled: asyncio.Event, read: _Read) -> LaunchRequest | Outcome:
+        for preparer, complete in read.loaded:
+            if preparer.needed(draft):
+                completed = complete(draft)
+                if isinstance(completed, Refused):
+                    return completed
+                draft = completed
+        url = None if draft.agent is None else draft.agent.url
+        opened = NO_SECRETS if draft.secrets is None else draft.secrets.open(url)
         if isinstance(opened, Refused):
             return opened
-        request = build_request(work, definition, self._tokens, cancelled, self._log(), opened)
-        if line is None:
-            return request
-        answer = None if work.reference is None else read.answers.get(work.approval_id or b"")
-        line = replace(line, input_hosts=pins_of(names, found))
-        return to_agent(request, line, answer, read.confided.get(work.run_id, ()))
+        request = build_request(draft.work, draft.definition, self._tokens, cancelled, self._log(), opened)
+        return to_agent(request, draft)
 
     def _log(self) -> RunLog | None:
         most = self._options.run_log_bytes
@@ -410,11 +386,13 @@ class Claimer:
     def _hand_over(self, connection: Connection, works: Sequence[RunWork], now: Instant) -> list[RecordedChange]:
         """Ours under lock, and nobody outside is asked: what only waits for its worker from now on is written here."""
         handed: list[RecordedChange] = []
-        at_once = [work for work in works if self._registry.at_once(self._kind(work.namespace, work.target))]
+        launched = [work for work in works if self._starter_of(work) is None]
+        at_once = [work for work in launched if self._registry.at_once(self._kind(work.namespace, work.target))]
         if not at_once:
             return []
-        definitions = self._definitions.load(connection, at_once)
-        for each in (self._in_flight(work, definitions[work.run_id]) for work in at_once):
+        # What preparers would have to load is not loaded here: a run that cannot do without it is launched afterwards.
+        read = _Read(self._definitions.load(connection, at_once), self._load(connection, ()))
+        for each in (self._in_flight(work, read) for work in at_once):
             if isinstance(each.request, LaunchRequest):
                 outcome: Outcome = self._registry.answer_at_once(each.request)
                 change = react(each.work, LaunchAnswered(outcome, each.work.lease_epoch), each.rules, now)
@@ -428,20 +406,22 @@ class Claimer:
 
     def _kind(self, namespace: str, target: str) -> str:
         """A stored workflow goes before a task of the same name, which some processes may know and others not."""
-        if ReadyTarget(namespace, target) in self._stored:
-            return WORKFLOW.name
-        return self._registry.kind_of_target(target, namespace)
+        starter = self._started.get(ReadyTarget(namespace, target))
+        return self._registry.kind_of_target(target, namespace) if starter is None else starter.kind
 
     def _foreign_kind(self, ready: ReadyTarget) -> str | None:
         kind = self._kind(*ready)
-        return None if kind == WORKFLOW.name or kind in self._registry else kind
+        return None if kind in self._started_kinds or kind in self._registry else kind
 
-    def _is_workflow(self, work: RunWork) -> bool:
-        return work.workflow_version is not None or ReadyTarget(work.namespace, work.target) in self._stored
+    def _starter_of(self, work: RunWork) -> RunStarter | None:
+        for each in self._starters:
+            if each.needed(work):
+                return each
+        return self._started.get(ReadyTarget(work.namespace, work.target))
 
     def _place_kind(self, namespace: str, target: str) -> str | None:
         kind = self._kind(namespace, target)
-        return None if kind == WORKFLOW.name or self._registry.at_once(kind) else kind
+        return None if kind in self._started_kinds or self._registry.at_once(kind) else kind
 
 
 def _unread(wrong: Exception) -> Outcome | HorariumError:

@@ -45,6 +45,7 @@ from horarium.features.agents.policy_rows import find_agents
 from horarium.features.agents.rows import SeenCard
 from horarium.features.agents.task_rows import UnwantedTask
 from horarium.features.runs import claim_rows, update_rows
+from horarium.features.runs.preparation import Preparers
 from horarium.features.runs.transition_rows import (
     ReportedEvent,
     SettledRun,
@@ -62,7 +63,6 @@ from horarium.launchers.registry import Registry
 from horarium.platform.clock import Clock
 from horarium.platform.database import Connection, Database
 from horarium.platform.database.errors import is_fault_of_a_row
-from horarium.platform.database.installation import Sealer
 from horarium.platform.database.wakeups import READY
 from horarium.platform.run_log import RunLog
 
@@ -250,9 +250,9 @@ class Dispatcher:
         observer: DeliveryObserver | None = None,
         log: FilteringBoundLogger | None = None,
         *,
+        preparers: Preparers,
         tokens: ReportTokens | None = None,
         threads: EngineThreads | None = None,
-        sealer: Sealer | None = None,
     ) -> None:
         self._log = log or structlog.get_logger()
         self._database = database
@@ -262,7 +262,7 @@ class Dispatcher:
         self._observer = observer
         self._threads = threads or EngineThreads()
         self._known = Plannings()
-        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, sealer, self._log)
+        self._claimer = Claimer(database, clock, registry, owner, self._options, tokens, preparers, self._log)
         self._unread = Trouble(self._log, "runs_read_failed", "runs_read_recovered")
         self._desk = LaunchReports(database, clock, self._threads, self._known, self._log)
         self._room = Capacity(self._options.limits)

@@ -46,6 +46,7 @@ from horarium.engine.partitions import FIRST_SECONDS as UPKEEP_FIRST_SECONDS
 from horarium.engine.retention import PASS_SECONDS as RETENTION_SECONDS
 from horarium.engine.retention import RetentionLoop, RetentionOptions
 from horarium.engine.ticker import TICK_THREADS, ParallelTicker, Tick, Ticker, TickerOptions
+from horarium.features.runs.preparation import Preparers
 from horarium.features.runs.transition_rows import SettledRun
 from horarium.features.tenants.rows import QuotaBook
 from horarium.instant import SECOND, Instant
@@ -99,6 +100,7 @@ class Engine:
         *,
         owner: str,
         observer: EngineObserver,
+        preparers: Preparers,
         about: About | None = None,
         options: EngineOptions | None = None,
         log: FilteringBoundLogger | None = None,
@@ -136,9 +138,9 @@ class Engine:
             delivery,
             observer,
             log,
+            preparers=preparers,
             tokens=tokens,
             threads=self._threads,
-            sealer=sealer,
         )
         self.janitor = Janitor(database, self.clock, delivery.launch_retry, log, delivery.caps)
         self.advancer = Advancer(database, self.clock, registry.kinds, delivery.caps, log)

@@ -27,14 +27,16 @@ from horarium.core.lifecycle.outcome import (
 from horarium.core.policy.approval import LaunchRetry
 from horarium.core.policy.limits import RunLimits
 from horarium.engine.loop import EngineThreads
-from horarium.engine.requests import build_request, fetch_secrets, find_lines, named_secrets, rules_of
+from horarium.engine.requests import build_request, rules_of
 from horarium.features.agents import task_rows
+from horarium.features.agents.preparation import find_lines
 from horarium.features.agents.task_rows import UnwantedTask
 from horarium.features.runs import work_rows
 from horarium.features.runs.definition_rows import Definitions
 from horarium.features.runs.transition_rows import ReportedEvent, fields_of_run, read_run_fields, record_events
 from horarium.features.runs.work_rows import RunWork
 from horarium.features.schedules.due_rows import Plannings
+from horarium.features.secrets.preparation import fetch_secrets, named_secrets
 from horarium.features.secrets.rows import openable
 from horarium.instant import SECOND
 from horarium.launchers.launcher import AgentLine, CancelsTasks, EndsTasks

@@ -42,7 +42,6 @@ from horarium.platform.ids import id_text, new_id
 
 MAX_STEPS = 5_000
 """Maximum steps of one root run, at all depths: one transaction ends them all, and SQLite has one writer."""
-_LATEST = "latest"
 NO_TEXTS: Final[Mapping[str, Json]] = MappingProxyType({})
 
 
@@ -221,12 +220,6 @@ def _asks_first(inner: CompiledWorkflow | Exception | None) -> bool:
 def stored_name(action: Action) -> str | None:
     """Name of the stored workflow that the action runs, if any."""
     return action.workflow if action.kind == WORKFLOW.name else None
-
-
-def requested_version(action: Action) -> int | None:
-    """Requested version of a stored workflow; None = the newest."""
-    version = action.target.get("version")
-    return None if version is None or version == _LATEST else int(version)
 
 
 MAX_OPEN_BYTES: Final = 32 * MAX_BYTES

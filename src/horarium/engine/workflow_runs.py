@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from horarium.core.decision.advance import Advance, ResultsNeeded, StepFact, Stop, WorkflowRunFacts, advance, left_over
 from horarium.core.document.assignee import AssigneeType
-from horarium.core.document.definition import Definition
+from horarium.core.document.definition import Definition, asked_version
 from horarium.core.document.document import from_canonical
 from horarium.core.document.effective_policies import Effective, read_effective
 from horarium.core.document.json_values import MAX_BYTES, Json, decode_input
@@ -292,7 +292,7 @@ class Workflows:
             if (step.namespace, name) not in newest:
                 continue
             at_birth = None if parent.effective is None else parent.effective.versions.get(name)
-            version = step_drafts.requested_version(definition.action) or at_birth or newest[step.namespace, name]
+            version = asked_version(definition.action) or at_birth or newest[step.namespace, name]
             found[run_id] = WorkflowVersion(step.namespace, name, version)
         return found
 

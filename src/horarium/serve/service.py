@@ -62,6 +62,7 @@ from horarium.platform.telemetry.telemetry import Telemetry, make_logger
 from horarium.serve.api import ApiOptions, make_api
 from horarium.serve.data_dir import AdminTokenFile, InstallationKey, installation_key, make_data_dir
 from horarium.serve.launchers import Application, Bare, address_policy, load_application, load_provider, make_registry
+from horarium.serve.preparers import preparers_with
 
 _GOOD = frozenset({RunState.SUCCEEDED, RunState.CANCELLED, RunState.SKIPPED})
 _SHOWN_ERROR = 200
@@ -236,6 +237,7 @@ def _compose(
         owner=_owner(),
         about=About(socket.gethostname(), os.getpid(), version=version("horarium"), schema=newest_revision()),
         observer=TelemetryObserver(telemetry),
+        preparers=preparers_with(sealer),
         options=engine_options(settings, registry),
         log=telemetry.log,
         tokens=tokens,

@@ -245,6 +245,15 @@ def agent_in(target: str) -> str | None:
     return target.removeprefix(_TO_AGENT) if target.startswith(_TO_AGENT) else None
 
 
+_LATEST = "latest"
+
+
+def asked_version(action: Action) -> int | None:
+    """Requested version of a stored workflow; None = the newest."""
+    version = action.target.get("version")
+    return None if version is None or version == _LATEST else int(version)
+
+
 def workflow_target(action: Action, _assignee: Assignee | None) -> str:
     return _text_of_part(action.workflow)
 

@@ -22,43 +22,28 @@ from horarium.core.document.definition import agent_in
 from horarium.core.document.states import RunState
 from horarium.features.agents.definition import AgentDefinition
 from horarium.features.agents.policy_rows import read_agent
-from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget
+from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, TargetPlaces
 from horarium.instant import SECOND, Instant
 from horarium.platform.database.run_states import PROMPT_OUT, PROMPT_UNMARKED
 from horarium.platform.database.statements import event_text, rows_with
 from horarium.platform.database.tables import agents, runs, unwanted_tasks
 
 
-class AgentPlaces(NamedTuple):
-    """`capacity` None = there is nobody, or nobody who can be read: whoever takes the run says so.
-
-    `out`: sent and not answered for good. `followed`: those of them that wait for somebody who goes on with them.
-    """
-
-    capacity: int | None
-    out: int = 0
-    followed: int = 0
-
-    @property
-    def free(self) -> int | None:
-        return None if self.capacity is None else max(0, self.capacity - self.out)
-
-
-def read_places(connection: Connection, targets: Collection[ReadyTarget]) -> dict[ReadyTarget, AgentPlaces]:
+def read_places(connection: Connection, targets: Collection[ReadyTarget]) -> dict[ReadyTarget, TargetPlaces]:
     """Each is that of prompts to one agent."""
     capacities = _capacities(connection, targets, lock=False)
     out = _out(connection, targets)
-    return {each: AgentPlaces(capacities.get(each), *out[each]) for each in targets}
+    return {each: TargetPlaces(capacities.get(each), *out[each]) for each in targets}
 
 
-def lock_places(connection: Connection, targets: Collection[ReadyTarget]) -> dict[ReadyTarget, AgentPlaces]:
+def lock_places(connection: Connection, targets: Collection[ReadyTarget]) -> dict[ReadyTarget, TargetPlaces]:
     """Ours until the transaction ends; those that somebody else holds just now are missing."""
     if not targets:
         return {}
     # The counting comes after the lock: only so does it see what the one before us has taken.
     capacities = _capacities(connection, targets, lock=True)
     out = _out(connection, capacities.keys())
-    return {each: AgentPlaces(capacity, *out[each]) for each, capacity in capacities.items()}
+    return {each: TargetPlaces(capacity, *out[each]) for each, capacity in capacities.items()}
 
 
 def _capacities(connection: Connection, targets: Iterable[ReadyTarget], *, lock: bool) -> dict[ReadyTarget, int | None]:

@@ -23,7 +23,6 @@ from horarium.core.lifecycle.outcome import CancelledUnstarted, End, Terminated
 from horarium.core.policy.queue import inputs_for
 from horarium.errors import InvalidDefinition
 from horarium.features.agents import task_rows
-from horarium.features.agents.task_rows import AgentPlaces
 from horarium.features.approvals.rows import NewestApproval, newest_approvals
 from horarium.features.history.service import find_any
 from horarium.features.resources import Resources
@@ -33,7 +32,7 @@ from horarium.features.runs.name_rows import NO_NAMES, DisplayNames, NameKey, fi
 from horarium.features.runs.rows import RunFilter, RunRow, StepRow, steps_of
 from horarium.features.runs.transition_rows import record_event
 from horarium.features.runs.update_rows import add_event
-from horarium.features.runs.work_rows import ReadyTarget, RunWork
+from horarium.features.runs.work_rows import ReadyTarget, RunWork, TargetPlaces
 from horarium.features.schedules import write_rows
 from horarium.instant import SECOND, Instant
 from horarium.platform.caller import Caller, checked_limit
@@ -70,7 +69,7 @@ class RunView:
     seen_at: Instant
     reruns: tuple[bytes, ...] = ()
     steps: tuple[StepView | UnreadableEntry, ...] | None = None
-    waits_at: AgentPlaces | None = None
+    waits_at: TargetPlaces | None = None
     names: DisplayNames = NO_NAMES
 
     @property
@@ -240,7 +239,7 @@ def _steps(connection: Connection, row: RunRow) -> tuple[StepView | UnreadableEn
     return tuple(StepView(step, asked.get(step.run_id)) if isinstance(step, StepRow) else step for step in found)
 
 
-def _full_agent(connection: Connection, row: RunRow) -> AgentPlaces | None:
+def _full_agent(connection: Connection, row: RunRow) -> TargetPlaces | None:
     """Return the agent's places if all are taken; a run that the agent may have received already needs none."""
     if row.state is not RunState.READY or row.heard or agent_in(row.target) is None:
         return None

@@ -232,6 +232,13 @@ def sizes(connection: Connection, run_ids: Sequence[bytes]) -> dict[bytes, int]:
 
 _MOVE = RowUpdate(runs, ("run_id", "progress", "cost", "tokens", "tool_calls"))
 
+_BEGIN = RowUpdate(runs, ("run_id", "workflow_version", "deadline"))
+
+
+def set_versions(connection: Connection, begun: Sequence[tuple[bytes, int, Instant | None]]) -> None:
+    """Set the version and the deadline of workflow runs that begin."""
+    _BEGIN.run(connection, begun)
+
 
 def move(connection: Connection, moved: Mapping[bytes, tuple[str | None, UsedResources]]) -> None:
     """The letters of each run, and what it has used in all; the caller holds the locks."""

@@ -42,6 +42,21 @@ class ClaimCandidate(NamedTuple):
     heard: bool = False  # its target may have it already
 
 
+class TargetPlaces(NamedTuple):
+    """Places of a target for all processes together. `capacity` None = the target cannot be read: launches are refused.
+
+    `out`: sent and not answered for good. `followed`: those of them that wait for a process that continues them.
+    """
+
+    capacity: int | None
+    out: int = 0
+    followed: int = 0
+
+    @property
+    def free(self) -> int | None:
+        return None if self.capacity is None else max(0, self.capacity - self.out)
+
+
 class RunWork(NamedTuple):
     """Columns of `runs` under their own names; amounts are millionths of a credit."""
 
