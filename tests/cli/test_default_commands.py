@@ -9,10 +9,10 @@ import typer
 from cli.served import Answer, Server
 from typer.main import get_command
 
-from horarium.platform.cli.program import add_default_commands, make_later
+from horarium.platform.cli.program import LaterModule, add_default_commands, make_later
 from horarium.platform.cli.remote import Remote, with_remote
 
-SAMPLE = "cli.sample_operations"
+SAMPLE = LaterModule("cli.sample_operations").SampleOperations
 
 
 @with_remote

@@ -27,6 +27,7 @@ import httpx
 from horarium.compat.registrar.calls import RegistrarCalls
 from horarium.features.agents.calls import AssigneeCalls
 from horarium.features.approvals.operations import ApprovalOperations
+from horarium.features.calendars.operations import CalendarOperations
 from horarium.features.cluster.calls import ServiceCalls, follow_feed
 from horarium.features.runs.calls import POLL_SECONDS, RunCalls
 from horarium.features.runs.model import RunLogLine
@@ -34,6 +35,7 @@ from horarium.features.schedules.calls import ScheduleCalls, ScheduleMethods
 from horarium.features.schedules.draft_calls import DraftCalls, RevisionMethods
 from horarium.features.secrets.operations import SecretOperations
 from horarium.features.tenants.model import FeedEntry
+from horarium.features.tenants.operations import NamespaceOperations, TokenOperations
 from horarium.features.webhooks.operations import SubscriptionOperations
 from horarium.features.workflows.calls import WorkflowCalls
 from horarium.platform.client.call import Call, Page
@@ -52,6 +54,9 @@ class Client(
     DraftCalls,
     RunCalls,
     ServiceCalls,
+    CalendarOperations,
+    NamespaceOperations,
+    TokenOperations,
     RegistrarCalls,
     SubscriptionOperations,
     SecretOperations,
@@ -181,6 +186,9 @@ class AsyncClient(
     DraftCalls,
     RunCalls,
     ServiceCalls,
+    CalendarOperations,
+    NamespaceOperations,
+    TokenOperations,
     RegistrarCalls,
     SubscriptionOperations,
     SecretOperations,

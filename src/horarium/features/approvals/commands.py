@@ -394,4 +394,4 @@ def described(found: Approval) -> Iterator[tuple[str, str]]:
         yield ("" if number else "votes"), f"{vote.decision} by {vote.by} at {cell(vote.at)}{why}"
 
 
-add_default_commands(app, "approval", "horarium.features.approvals.operations")
+add_default_commands(app, "approval", LaterModule("horarium.features.approvals.operations").ApprovalOperations)

@@ -234,14 +234,14 @@ def _documents(remote: Remote, bundle: str | None, left_out: list[str]) -> dict[
         document_of_calendar,
         document_of_team,
     )
-    from horarium.features.cluster.calls import ServiceCalls
+    from horarium.features.calendars.operations import CalendarOperations
 
     agents = _every(remote, AssigneeCalls.list_agents(), "agents", left_out)
     teams = _every(remote, AssigneeCalls.list_teams(), "teams", left_out)
     assignments = _every(remote, AssigneeCalls.list_assignments(), "assignments", left_out)
     calendars = [
         document_of_calendar(each.raw)
-        for each in _every(remote, ServiceCalls.list_calendars(), "calendars", left_out)
+        for each in _every(remote, CalendarOperations.list_calendars(), "calendars", left_out)
         if not each.read_only and bundle in (None, each.bundle)
     ]
     found = {

@@ -14,6 +14,7 @@ import typer
 
 from horarium.platform.cli import options
 from horarium.platform.cli.lists import Listing, Paging, show_list
+from horarium.platform.cli.program import LaterModule, add_default_commands
 from horarium.platform.cli.remote import Remote, by_flags, with_remote
 from horarium.platform.cli.streams import Format, cell, printable, read_bytes, refuse, show_document, talk
 
@@ -194,12 +195,12 @@ def list_command(remote: Remote) -> None:
 
     Example: horarium calendar list
     """
-    from horarium.features.cluster.calls import ServiceCalls
+    from horarium.features.calendars.operations import CalendarOperations
 
     show_list(
         remote,
         "calendars",
-        list(Listing(remote, ServiceCalls.list_calendars(), Paging("calendars"), None)),
+        list(Listing(remote, CalendarOperations.list_calendars(), Paging("calendars"), None)),
         ("Name", "Kind", "Time Zone", "Dates", "Rule", "Read Only", "Warning"),
         lambda c: (c.name, c.kind, c.timezone, len(c.dates), c.rule, c.read_only, c.warning),
     )
@@ -348,3 +349,6 @@ def _described(calendar: Calendar) -> Iterator[tuple[str, str]]:
         yield ("" if number else "dates"), day
     for number, named in enumerate(calendar.days or ()):
         yield ("" if number else "days"), f"{named.date} {named.name or ''}".rstrip()
+
+
+add_default_commands(app, "calendar", LaterModule("horarium.features.calendars.operations").CalendarOperations)

@@ -12,27 +12,23 @@ from fastapi import Query
 
 from horarium.core.document import calendar
 from horarium.features.calendars import service
+from horarium.features.calendars.operations import CalendarOperations
 from horarium.features.calendars.service import StoredCalendar
 from horarium.features.tenants.model import Calendar, CalendarDay, CalendarDeleted, CalendarList
-from horarium.platform.bodies import CalendarBody, CloneBody, read_body
+from horarium.platform.bodies import CloneBody, read_body
 from horarium.platform.http import examples
 from horarium.platform.http.audited import Audited
 from horarium.platform.http.limits import readable, within_bytes
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import IfMatch, Reply, etag, version_of
-from horarium.platform.http.routing import READ, WRITE, Routes
+from horarium.platform.http.routing import Routes
 from horarium.platform.wire import time_of
 
-routes = Routes("/api/calendars", tag="calendars")
+routes = Routes()
 
 
-@routes(
-    "GET",
-    "",
-    needs=READ,
-    summary="List calendars",
-    answer=CalendarList,
-    example=CalendarList(calendars=(examples.STORED_CALENDAR,), next_page_token=None),
+@routes.implements(
+    CalendarOperations.list_calendars, example=CalendarList(calendars=(examples.STORED_CALENDAR,), next_page_token=None)
 )
 def list_calendars(
     resources: ResourcesOf,
@@ -49,32 +45,20 @@ def list_calendars(
     return Reply(CalendarList(calendars=shown, next_page_token=page.next_page_token))
 
 
-@routes(
-    "POST",
-    "",
-    needs=WRITE,
+@routes.implements(
+    CalendarOperations.create_calendar,
     audited=Audited.IN_NAMESPACE,
-    summary="Create a calendar",
-    body=CalendarBody,
     sends=examples.CALENDAR,
-    answer=Calendar,
-    status=201,
     example=examples.STORED_CALENDAR,
 )
 def create_calendar(resources: ResourcesOf, caller: CallerOf, document: Document) -> Reply:
     return _reply(service.create(resources, caller, document), 201)
 
 
-@routes(
-    "POST",
-    "/{name:path}/clone",
-    needs=WRITE,
+@routes.implements(
+    CalendarOperations.clone_calendar,
     audited=Audited.IN_NAMESPACE,
-    summary="Copy a calendar",
-    body=CloneBody,
     sends={"name": "company-holidays-copy"},
-    answer=Calendar,
-    status=201,
     example=examples.STORED_CALENDAR,
 )
 def clone_calendar(resources: ResourcesOf, caller: CallerOf, name: str, body: Document) -> Reply:
@@ -82,7 +66,7 @@ def clone_calendar(resources: ResourcesOf, caller: CallerOf, name: str, body: Do
     return _reply(service.clone_calendar(resources, caller, name, read_body(CloneBody, body).name), 201)
 
 
-@routes("GET", "/{name:path}", needs=READ, summary="Show a calendar", answer=Calendar, example=examples.STORED_CALENDAR)
+@routes.implements(CalendarOperations.get_calendar, example=examples.STORED_CALENDAR)
 def get_calendar(
     resources: ResourcesOf,
     caller: CallerOf,
@@ -94,15 +78,10 @@ def get_calendar(
     return _reply(kept, days=None if year is None else _days(kept.calendar, year))
 
 
-@routes(
-    "PUT",
-    "/{name:path}",
-    needs=WRITE,
+@routes.implements(
+    CalendarOperations.update_calendar,
     audited=Audited.IN_NAMESPACE,
-    summary="Update a calendar",
-    body=CalendarBody,
     sends={"dates": ["2026-12-24"]},
-    answer=Calendar,
     example=examples.STORED_CALENDAR,
 )
 def update_calendar(
@@ -112,13 +91,9 @@ def update_calendar(
     return _reply(service.update(resources, caller, name, document, if_version=version_of(if_match)))
 
 
-@routes(
-    "DELETE",
-    "/{name:path}",
-    needs=WRITE,
+@routes.implements(
+    CalendarOperations.delete_calendar,
     audited=Audited.IN_NAMESPACE,
-    summary="Delete a calendar",
-    answer=CalendarDeleted,
     example=CalendarDeleted(name="company-holidays", outcome="deleted"),
 )
 def delete_calendar(resources: ResourcesOf, caller: CallerOf, name: str) -> Reply:

@@ -1,4 +1,4 @@
-"""Calls about calendars, tokens, namespaces, the feed, the audit log and the service."""
+"""Calls about the feed, the audit log, the agenda and the service."""
 
 from __future__ import annotations
 
@@ -12,26 +12,15 @@ from horarium.features.cluster.model import Cluster, Overview
 from horarium.features.forecast.model import Agenda, AgendaLane
 from horarium.features.schedules.model import ScheduleHealth
 from horarium.features.tenants.model import (
-    Calendar,
-    CalendarDeleted,
     ClusterInfo,
     FeedEntry,
     Health,
-    IssuedToken,
     Liveness,
-    Namespace,
-    NamespaceDeleted,
     SignInLink,
-    Token,
-    TokenRevoked,
 )
-from horarium.platform.client.call import EVENTS, TEXT, Call, Method, Page, Pages, When, given, if_match, many, one
+from horarium.platform.client.call import EVENTS, TEXT, Call, Method, Page, Pages, When, given, many, one
 
 Document = Mapping[str, Any]
-
-CALENDARS, CALENDAR = "/api/calendars", "/api/calendars/{name}"
-TOKENS, TOKEN = "/api/tokens", "/api/tokens/{token_id}"
-NAMESPACES, NAMESPACE = "/api/namespaces", "/api/namespaces/{namespace}"
 
 
 def follow_feed(*, last_event_id: str | None = None) -> Call[FeedEntry]:
@@ -41,45 +30,6 @@ def follow_feed(*, last_event_id: str | None = None) -> Call[FeedEntry]:
 
 
 class ServiceCalls:
-    @Method
-    @staticmethod
-    def list_calendars(*, page_size: int | None = None, next_page_token: str | None = None) -> Call[Page[Calendar]]:
-        """List custom calendars, then built-in ones."""
-        query = {"page_size": page_size, "next_page_token": next_page_token}
-        return Call("GET", CALENDARS, many(Calendar, "calendars"), query=query, cursor="next_page_token")
-
-    @Method
-    @staticmethod
-    def create_calendar(document: Document | None = None, /, **fields: Any) -> Call[Calendar]:
-        return Call("POST", CALENDARS, one(Calendar), body={**(document or {}), **fields})
-
-    @Method
-    @staticmethod
-    def get_calendar(name: str, *, year: int | None = None) -> Call[Calendar]:
-        """Show a custom or built-in calendar, or a rule such as `holidays:US`; with `year`, its days of that year."""
-        return Call("GET", CALENDAR, one(Calendar), {"name": name}, query={"year": year})
-
-    @Method
-    @staticmethod
-    def update_calendar(
-        name: str, changes: Document | None = None, /, *, if_version: int | None = None, **fields: Any
-    ) -> Call[Calendar]:
-        """Update a calendar. Omitted fields are kept."""
-        body = {**(changes or {}), **fields}
-        return Call("PUT", CALENDAR, one(Calendar), {"name": name}, body=body, headers=if_match(if_version))
-
-    @Method
-    @staticmethod
-    def delete_calendar(name: str) -> Call[CalendarDeleted]:
-        """Delete a calendar. Raises CalendarInUse while a schedule uses it."""
-        return Call("DELETE", CALENDAR, one(CalendarDeleted), {"name": name})
-
-    @Method
-    @staticmethod
-    def clone_calendar(name: str, new_name: str) -> Call[Calendar]:
-        """Copy a calendar, for example to change a built-in one."""
-        return Call("POST", f"{CALENDAR}/clone", one(Calendar), {"name": name}, body={"name": new_name})
-
     @Method
     @staticmethod
     def apply(
@@ -103,88 +53,9 @@ class ServiceCalls:
 
     @Method
     @staticmethod
-    def list_tokens() -> Call[Page[Token]]:
-        """List tokens, without secrets."""
-        return Call("GET", TOKENS, many(Token, "tokens"))
-
-    @Method
-    @staticmethod
-    def issue_token(
-        name: str,
-        role: str,
-        *,
-        subject: str | None = None,
-        expires_at: When | None = None,
-        queues: Sequence[str] | None = None,
-    ) -> Call[IssuedToken]:
-        """Create a token in the namespace of the client. The secret is returned only once.
-
-        The subject of a token for an agent is its agent ID. `queues`: queues it may claim from (None = all).
-        """
-        told = given(subject=subject, expires_at=expires_at, queues=None if queues is None else list(queues))
-        body = {"name": name, "role": role, **told}
-        # The answer is a secret, which a server must not keep for a repetition: it is not repeated.
-        return Call("POST", TOKENS, one(IssuedToken), body=body, idempotent=False)
-
-    @Method
-    @staticmethod
     def make_sign_in_link() -> Call[SignInLink]:
         """Create a code that signs a browser in as the caller, once, within a minute: open `/ui/#token=<code>`."""
         return Call("POST", "/api/session/link", one(SignInLink), idempotent=False)
-
-    @Method
-    @staticmethod
-    def rotate_token(token_id: str, *, overlap_seconds: int | None = None) -> Call[IssuedToken]:
-        """Create a new secret, which is returned only once. The old one stays valid for `overlap_seconds` (default
-        86400).
-        """
-        body = given(overlap_seconds=overlap_seconds)
-        return Call("POST", f"{TOKEN}/rotate", one(IssuedToken), {"token_id": token_id}, body=body, idempotent=False)
-
-    @Method
-    @staticmethod
-    def revoke_token(token_id: str) -> Call[TokenRevoked]:
-        return Call("DELETE", TOKEN, one(TokenRevoked), {"token_id": token_id})
-
-    @Method
-    @staticmethod
-    def list_namespaces() -> Call[Page[Namespace]]:
-        return Call("GET", NAMESPACES, many(Namespace, "namespaces"))
-
-    @Method
-    @staticmethod
-    def create_namespace(namespace: str, *, description: str | None = None) -> Call[Namespace]:
-        body = {"namespace": namespace, **given(description=description)}
-        return Call("POST", NAMESPACES, one(Namespace), body=body)
-
-    @Method
-    @staticmethod
-    def delete_namespace(
-        namespace: str, *, force: bool | None = None, dry_run: bool | None = None
-    ) -> Call[NamespaceDeleted]:
-        """Delete a namespace with all its data. Live schedules and open runs require `force`."""
-        query = {"force": force, "dry_run": dry_run}
-        return Call("DELETE", NAMESPACE, one(NamespaceDeleted), {"namespace": namespace}, query=query)
-
-    @Method
-    @staticmethod
-    def get_namespace(namespace: str) -> Call[Namespace]:
-        return Call("GET", NAMESPACE, one(Namespace), {"namespace": namespace})
-
-    @Method
-    @staticmethod
-    def change_namespace(
-        namespace: str,
-        *,
-        description: str | None = None,
-        quotas: Mapping[str, int | str | None] | None = None,
-        retention: Mapping[str, int | str | None] | None = None,
-    ) -> Call[Namespace]:
-        """Update a namespace. Omitted fields are kept. None = no limit, or kept forever. `"default"` = the value of the
-        settings.
-        """
-        body = given(description=description, quotas=quotas, retention=retention)
-        return Call("PATCH", NAMESPACE, one(Namespace), {"namespace": namespace}, body=body)
 
     @Method
     @staticmethod
@@ -357,6 +228,5 @@ class ServiceCalls:
         return Call("GET", "/admin/schedules/health", many(WatchedSchedule), query={"after": after})
 
     iter_audit = Pages(list_audit)
-    iter_calendars = Pages(list_calendars)
     iter_feed = Pages(get_feed)
     iter_schedule_health = Pages(list_schedule_health)

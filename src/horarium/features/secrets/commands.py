@@ -12,7 +12,7 @@ from horarium.cli.service import DatabaseUrl, DataDir, failing_with_1, settings_
 from horarium.core.document.secret_values import MAX_VALUE_BYTES
 from horarium.platform.cli import options
 from horarium.platform.cli.lists import All, Limit, Listing, PageToken, Paging, show_listing
-from horarium.platform.cli.program import add_default_commands
+from horarium.platform.cli.program import LaterModule, add_default_commands
 from horarium.platform.cli.remote import Remote, by_flags, with_remote
 from horarium.platform.cli.streams import STDIN, Format, printable, refuse, show_document, talk
 
@@ -177,4 +177,4 @@ def _raw(file: str) -> bytes:
         refuse(f"--value-file: cannot read {file!r}: {getattr(wrong, 'strerror', None) or wrong}")
 
 
-add_default_commands(app, "secret", "horarium.features.secrets.operations")
+add_default_commands(app, "secret", LaterModule("horarium.features.secrets.operations").SecretOperations)

@@ -11,6 +11,7 @@ from horarium.platform.cli import options
 from horarium.platform.cli.bulk import agree
 from horarium.platform.cli.lists import show_list
 from horarium.platform.cli.options import with_options
+from horarium.platform.cli.program import LaterModule, add_default_commands
 from horarium.platform.cli.remote import Remote, by_flags, remote_options, with_remote
 from horarium.platform.cli.streams import Format, cell, printable, refuse, show_columns, show_document, talk
 from horarium.platform.cli.times import TIME, Times, time_options
@@ -304,3 +305,8 @@ def list_namespaces_command(remote: Remote) -> None:
         ("Namespace", "Description", "Created"),
         lambda each: (each.namespace, each.description, each.created_at),
     )
+
+
+_declared = LaterModule("horarium.features.tenants.operations")
+add_default_commands(token_app, "token", _declared.TokenOperations)
+add_default_commands(namespace_app, "namespace", _declared.NamespaceOperations)

@@ -25,6 +25,7 @@ from horarium.features.tenants.model import (
     TokenList,
     TokenRevoked,
 )
+from horarium.features.tenants.operations import NamespaceOperations, TokenOperations
 from horarium.features.tenants.rows import NamespaceRow, NewToken, TokenRow
 from horarium.features.tenants.session_routes import OwnSessionOf
 from horarium.instant import from_datetime, to_datetime
@@ -34,11 +35,11 @@ from horarium.platform.http import examples
 from horarium.platform.http.limits import readable
 from horarium.platform.http.requests import CallerOf, Document, ResourcesOf
 from horarium.platform.http.responses import Reply
-from horarium.platform.http.routing import ADMINISTER, READ, Routes
+from horarium.platform.http.routing import ADMINISTER, Routes
 from horarium.platform.ids import id_text
 from horarium.platform.wire import RemovalOutcome, RevokeOutcome, time_of
 
-routes = Routes("/api/namespaces", tag="namespaces")
+routes = Routes()
 _LIMITED = Namespace(
     namespace="tenant",
     description="a tenant",
@@ -54,29 +55,16 @@ _LIMITED = Namespace(
 )
 
 
-@routes(
-    "GET",
-    "",
-    needs=ADMINISTER,
-    summary="List namespaces",
-    answer=NamespaceList,
-    example=NamespaceList(namespaces=(examples.NAMESPACE,)),
-)
+@routes.implements(NamespaceOperations.list_namespaces, example=NamespaceList(namespaces=(examples.NAMESPACE,)))
 def list_namespaces(resources: ResourcesOf, caller: CallerOf) -> Reply:
     found = service.list_namespaces(resources, caller)
     shown: Any = tuple(readable(resources, "namespace", found, _namespace, lambda row: row.namespace))
     return Reply(NamespaceList(namespaces=shown))
 
 
-@routes(
-    "POST",
-    "",
-    needs=ADMINISTER,
-    summary="Create a namespace",
-    body=NamespaceBody,
+@routes.implements(
+    NamespaceOperations.create_namespace,
     sends={"namespace": "tenant", "description": "a tenant"},
-    answer=Namespace,
-    status=201,
     example=examples.NAMESPACE,
 )
 def create_namespace(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
@@ -84,14 +72,7 @@ def create_namespace(resources: ResourcesOf, caller: CallerOf, body: Document) -
     return Reply(_namespace(service.create_namespace(resources, caller, asked.namespace, asked.description)), 201)
 
 
-@routes(
-    "GET",
-    "/{namespace}",
-    needs=READ,
-    summary="Show a namespace",
-    answer=Namespace,
-    example=_LIMITED,
-)
+@routes.implements(NamespaceOperations.get_namespace, example=_LIMITED)
 def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> Reply:
     """Includes its limits and usage. An admin of the default namespace can show any namespace; other callers only their
     own.
@@ -99,14 +80,9 @@ def get_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str) -> R
     return Reply(_whole(resources, caller, namespace))
 
 
-@routes(
-    "PATCH",
-    "/{namespace}",
-    needs=ADMINISTER,
-    summary="Update the limits of a namespace",
-    body=NamespaceChange,
+@routes.implements(
+    NamespaceOperations.change_namespace,
     sends={"quotas": {"open_runs": 1_000, "schedules": "default"}, "retention": {"keep_runs_days": 30}},
-    answer=Namespace,
     example=_LIMITED,
 )
 def change_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str, body: Document) -> Reply:
@@ -123,14 +99,9 @@ def change_namespace(resources: ResourcesOf, caller: CallerOf, namespace: str, b
     return Reply(_whole(resources, caller, namespace))
 
 
-@routes(
-    "DELETE",
-    "/{namespace}",
-    needs=ADMINISTER,
-    summary="Delete a namespace",
-    answer=NamespaceDeleted,
+@routes.implements(
+    NamespaceOperations.delete_namespace,
     example=NamespaceDeleted(namespace="tenant", outcome=RemovalOutcome.DELETED, schedules=0, open_runs=0),
-    repeatable=False,  # many transactions; the second time it is not there
 )
 def delete_namespace(
     resources: ResourcesOf,
@@ -174,18 +145,11 @@ def _namespace(row: NamespaceRow) -> Namespace:
     return Namespace(namespace=row.namespace, description=row.description, created_at=to_datetime(row.created_at))
 
 
-token_routes = Routes("/api/tokens", tag="tokens")
+token_routes = Routes()
 agent_routes = Routes("/api/agents", tag="agents")
 
 
-@token_routes(
-    "GET",
-    "",
-    needs=ADMINISTER,
-    summary="List tokens",
-    answer=TokenList,
-    example=TokenList(tokens=(examples.TOKEN,)),
-)
+@token_routes.implements(TokenOperations.list_tokens, example=TokenList(tokens=(examples.TOKEN,)))
 def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
     """Without secrets, which are not stored."""
     found = service.list_tokens(resources, caller)
@@ -193,18 +157,7 @@ def list_tokens(resources: ResourcesOf, caller: CallerOf) -> Reply:
     return Reply(TokenList(tokens=shown))
 
 
-@token_routes(
-    "POST",
-    "",
-    needs=ADMINISTER,
-    summary="Create a token",
-    body=TokenBody,
-    sends={"name": "ci", "role": "operator"},
-    answer=IssuedToken,
-    status=201,
-    example=examples.ISSUED,
-    repeatable=False,  # a secret is not kept, so there is nothing to answer a repetition with
-)
+@token_routes.implements(TokenOperations.issue_token, sends={"name": "ci", "role": "operator"}, example=examples.ISSUED)
 def issue_token(resources: ResourcesOf, caller: CallerOf, body: Document) -> Reply:
     """`secret` is returned only once, in this answer."""
     asked = read_body(TokenBody, body)
@@ -242,17 +195,7 @@ def create_agent_token(resources: ResourcesOf, caller: CallerOf, agent_id: str, 
     return Reply(_issued(resources, caller, issued), 201)
 
 
-@token_routes(
-    "POST",
-    "/{token_id}/rotate",
-    needs=ADMINISTER,
-    summary="Rotate a token",
-    body=RotateBody,
-    sends={"overlap_seconds": 3600},
-    answer=IssuedToken,
-    example=examples.ISSUED,
-    repeatable=False,  # as above
-)
+@token_routes.implements(TokenOperations.rotate_token, sends={"overlap_seconds": 3600}, example=examples.ISSUED)
 def rotate_token(
     resources: ResourcesOf, caller: CallerOf, token_id: str, body: Document, session: OwnSessionOf
 ) -> Reply:
@@ -267,13 +210,8 @@ def rotate_token(
     return Reply(_issued(resources, caller, issued), headers=headers)
 
 
-@token_routes(
-    "DELETE",
-    "/{token_id}",
-    needs=ADMINISTER,
-    summary="Revoke a token",
-    answer=TokenRevoked,
-    example=TokenRevoked(token_id=examples.UID, outcome=RevokeOutcome.REVOKED),
+@token_routes.implements(
+    TokenOperations.revoke_token, example=TokenRevoked(token_id=examples.UID, outcome=RevokeOutcome.REVOKED)
 )
 def revoke_token(resources: ResourcesOf, caller: CallerOf, token_id: str) -> Reply:
     """The token becomes invalid immediately. Repeating the request has no effect."""

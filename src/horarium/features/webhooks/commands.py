@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from horarium.platform.cli.lists import All, AllNamespaces, Limit, Listing, PageToken, Paging, scope_of, show_listing
-from horarium.platform.cli.program import add_default_commands
+from horarium.platform.cli.program import LaterModule, add_default_commands
 from horarium.platform.cli.remote import ExitCode, Remote, by_flags, with_remote
 from horarium.platform.cli.streams import Format, cell, compact, pairs, printable, show_document, talk, warn
 
@@ -215,4 +215,4 @@ def _lines(found: Subscription) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), cell(value)) for name, value in told.items() if value is not None]
 
 
-add_default_commands(app, "subscription", "horarium.features.webhooks.operations")
+add_default_commands(app, "subscription", LaterModule("horarium.features.webhooks.operations").SubscriptionOperations)

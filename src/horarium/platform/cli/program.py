@@ -258,30 +258,30 @@ class LaterCommand(Later):
         return make(getattr(Later.found(self), self.operation), self.noun)
 
 
-def add_default_commands(app: typer.Typer, noun: str, module: str) -> None:
-    """Add a command for each operation that a module declares; a command that `app` has already wins.
+def add_default_commands(app: typer.Typer, noun: str, declared: Later) -> None:
+    """Add a command for each operation that a class declares; a command that `app` has already wins.
 
     Call it after the hand-written commands. The verb is what the name of the operation says besides the noun. Names are
     read from the source, because importing an operation with its types takes longer than the help.
     """
     written = {str(each.name) for each in app.registered_commands} | {str(each.name) for each in app.registered_groups}
-    for owner, name in _declared_in(module):
+    for name in _declared_in(declared):
         words = [word for word in name.split("_") if word not in (noun, f"{noun}s")]
         verb = "show" if words == ["get"] else "-".join(words)
         if verb not in written:
-            later: Any = LaterCommand(module, owner, name, noun)
+            later: Any = LaterCommand(declared.module, declared.name, name, noun)
             app.command(verb)(later)
 
 
-def _declared_in(module: str) -> Iterator[tuple[str, str]]:
-    """Yield class and name of the operations that get a command."""
-    spec = find_spec(module)
+def _declared_in(declared: Later) -> Iterator[str]:
+    """Yield the names of the operations that get a command."""
+    spec = find_spec(declared.module)
     loader: Any = None if spec is None else spec.loader
-    for owner in ast.parse(loader.get_source(module)).body:
-        if isinstance(owner, ast.ClassDef):
+    for owner in ast.parse(loader.get_source(declared.module)).body:
+        if isinstance(owner, ast.ClassDef) and owner.name == declared.name:
             for function in owner.body:
                 if isinstance(function, ast.FunctionDef) and not any(map(_has_no_command, function.decorator_list)):
-                    yield owner.name, function.name
+                    yield function.name
 
 
 def _has_no_command(decorator: ast.expr) -> bool:
