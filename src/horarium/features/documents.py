@@ -75,7 +75,7 @@ class DocumentKind(Generic[V]):
         name: str = self.shape.document(value)[self.shape.id_name]
         return name
 
-    def kept(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> StoredDocument[V]:
+    def stored(self, row: NamedDocument, outcome: WriteOutcome = WriteOutcome.UNCHANGED) -> StoredDocument[V]:
         """Read a stored document. Raises CannotRead."""
         try:
             value = self.shape.parse(row.document)
@@ -100,7 +100,7 @@ class DocumentKind(Generic[V]):
 
     def _readable(self, row: NamedDocument) -> StoredDocument[V] | UnreadableEntry:
         try:
-            return self.kept(row)
+            return self.stored(row)
         except CannotRead as wrong:
             return UnreadableEntry(row.name, wrong.detail)
 
@@ -109,7 +109,7 @@ class DocumentKind(Generic[V]):
 
         def look(connection: Connection) -> StoredDocument[V]:
             require_namespace(connection, caller.namespace)
-            return self.kept(self.find(connection, caller, name))
+            return self.stored(self.find(connection, caller, name))
 
         return resources.database.read(look)
 
@@ -185,7 +185,7 @@ class DocumentKind(Generic[V]):
             hold_namespace(connection, caller.namespace)
             row = self.find(connection, caller, name, lock=True)
             _require_version(row, if_version)
-            value = _read(partial(self.shape.patched, self.kept(row).value), changes)
+            value = _read(partial(self.shape.patched, self.stored(row).value), changes)
             self._require_name(value, name)
             written = asked(resources, connection, caller, value)
             return self._replace(resources, connection, caller, row, value, written)
@@ -217,7 +217,7 @@ class DocumentKind(Generic[V]):
     ) -> StoredDocument[V]:
         now, document, before = resources.clock.now(), self.shape.document(value), row.document
         if document == before and not written.changed:
-            return replace(self.kept(row), warnings=written.warnings)
+            return replace(self.stored(row), warnings=written.warnings)
         kept_columns = {name: column for name, column in written.columns.items() if name != "turn"}
         version = self.rows.update(
             connection, caller.namespace, row.name, document, expected_version=row.version, now=now, **kept_columns

@@ -97,7 +97,7 @@ class TelemetryObserver:
             self._telemetry.ended(state)
 
     def upkept(self, upkept: UpkeepResult, now: Instant) -> None:
-        self._telemetry.kept_by_weeks(made=upkept.made, dropped=upkept.dropped)
+        self._telemetry.partitions_changed(made=upkept.made, dropped=upkept.dropped)
 
     def _tell_end(self, run: RunWork, end: End, schedule_id: str | None, now: Instant) -> None:
         tell = self._log.debug if end.state in _GOOD else self._log.warning

@@ -233,7 +233,7 @@ class Forecaster:
             index = self._bear(decision)
             self.runs.maybe_more(count - 1, CertaintyLevel.UNKNOWN)
             self.runs.add(decision, self._now, CertaintyLevel.UNKNOWN)
-            yield self._born(decision, CertaintyLevel.UNKNOWN, doubt, index)
+            yield self._creation(decision, CertaintyLevel.UNKNOWN, doubt, index)
             covers = decision.covers
             if covers is not None and covers.last > decision.nominal:
                 begin = self.spec.next_after(decision.nominal)
@@ -276,9 +276,9 @@ class Forecaster:
         self.runs.add(decision, at, level)
         self._doubts.add(0 if level else 1, 1, level)
         self._next = self.spec.next_after(nominal)
-        return self._born(decision, level, doubt, decision.rotation_index)
+        return self._creation(decision, level, doubt, decision.rotation_index)
 
-    def _born(self, birth: Birth, level: CertaintyLevel, doubt: str | None, index: int | None) -> Stretch:
+    def _creation(self, birth: Birth, level: CertaintyLevel, doubt: str | None, index: int | None) -> Stretch:
         is_held = not isinstance(birth, Fire)
         return Stretch(
             birth.nominal, birth.nominal, Forecast.DISPATCH, None, None, is_held, level.certainty, doubt, index

@@ -107,7 +107,7 @@ def get(resources: Resources, caller: Caller, agent_id: str) -> AgentView:
         require_namespace(connection, caller.namespace)
         if caller.agent_id not in (None, agent_id):
             raise AgentNotFound(agent_id)
-        return _view(connection, caller, AGENTS.kept(AGENTS.find(connection, caller, agent_id)))
+        return _view(connection, caller, AGENTS.stored(AGENTS.find(connection, caller, agent_id)))
 
     return resources.database.read(look)
 

@@ -238,7 +238,7 @@ def _card(seen: CardSeen) -> Card | None:
 
 
 def _agent(connection: Connection, caller: Caller, agent_id: str, *, lock: bool = False) -> AgentDefinition:
-    return AGENTS.kept(AGENTS.find(connection, caller, agent_id, lock=lock)).value
+    return AGENTS.stored(AGENTS.find(connection, caller, agent_id, lock=lock)).value
 
 
 def require_peer(connection: Connection, caller: Caller, agent_id: str) -> None:

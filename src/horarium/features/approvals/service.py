@@ -427,7 +427,7 @@ def _decide(
             return voice.declined()
         case StillOpen():
             voice.counted(inputs, proposal)
-            return voice.told()
+            return voice.result()
         case Approved(agreed_to):
             voice.counted(inputs, proposal)
             return voice.agreed(proposal, agreed_to)
@@ -544,7 +544,7 @@ class _Voice:
         self._close(ApprovalDecision.REJECTED)
         event = ApprovalRefused(self.said.reason)
         change = record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
-        return replace(self.told(), ended=change.state if isinstance(change, End) else None)
+        return replace(self.result(), ended=change.state if isinstance(change, End) else None)
 
     def agreed(self, proposal: _Proposal | None, agreed_to: str) -> _VoteResult:
         modified = self.row.modifications is not None or agreed_to != self.row.input_hash
@@ -552,9 +552,9 @@ class _Voice:
         changed = None if proposal is None else proposal.inputs
         event = ApprovalGiven(self.row.approval_id, changed, modified)
         record_event(self.connection, self.resources.known, self.run.run_id, event, now=self.now, by=self.by)
-        return self.told()
+        return self.result()
 
-    def told(self) -> _VoteResult:
+    def result(self) -> _VoteResult:
         self.resources.database.notify(self.connection, READY)
         row = rows.find(self.connection, self.row.namespace, self.row.approval_id)
         assert row is not None  # it is locked

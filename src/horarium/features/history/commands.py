@@ -138,7 +138,7 @@ def stream(remote: Remote, last: str, patience: PollingLimit) -> Iterator[FeedEn
     while True:
         try:
             for entry in remote.client.events(last_event_id=last):
-                patience.heard()
+                patience.answered()
                 last = entry.id
                 yield entry
             return  # the server closed the stream

@@ -163,7 +163,7 @@ def start_run(
         with bypass_on_record(resources, caller):
             started = resources.database.write(work)  # another request was faster; now the run is there
     if started.outcome is StartOutcome.STARTED:
-        resources.telemetry.born(Origin.API)
+        resources.telemetry.created(Origin.API)
     return started
 
 

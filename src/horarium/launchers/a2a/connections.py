@@ -303,7 +303,7 @@ class AgentConnection:
         if not self.answered:
             self.ways = moved_back(self.ways, self.way)
 
-    def told(self) -> CardSeen:
+    def card_seen(self) -> CardSeen:
         if not self.answered:
             return self.card
         return replace(self.card, dialect=self.way.dialect.value, answered=True)

@@ -127,14 +127,14 @@ class Talk:
         try:
             async with asyncio.timeout(seconds):
                 if sending is not None:
-                    return await self._heard_late(await sending)
+                    return await self._late_outcome(await sending)
                 if self._telling is not None:
                     await self._telling
         except TimeoutError:
             pass
         return None
 
-    async def _heard_late(self, heard: Called) -> Outcome | None:
+    async def _late_outcome(self, heard: Called) -> Outcome | None:
         if self._line is None or not isinstance(heard, TaskSeen | MessageSeen):
             return None
         match next_step(self._where(self._line), heard, self._means.clock.now()):
@@ -243,7 +243,7 @@ class Talk:
         """Report the agent's card and dialect once; later results are no news."""
         if not self._shown and self._request.holder is not None:
             self._shown = True
-            await self._request.holder.seen(line.told())
+            await self._request.holder.seen(line.card_seen())
 
     async def _pause(self) -> None:
         age = self._time() - self._began

@@ -52,19 +52,19 @@ class _Sharing:
     def __call__(self, **given: Any) -> None:
         with ExitStack() as stack:
             for name, maker in self._makers.items():
-                made = maker(**{each.name: given.pop(each.name) for each in self._asked[name]})
+                made = maker(**{each.name: given.pop(each.name) for each in self._parameters_by_name[name]})
                 given[name] = stack.enter_context(made) if isinstance(made, AbstractContextManager) else made
             self._command(**given)
 
     @cached_property
-    def _asked(self) -> Mapping[str, list[inspect.Parameter]]:
+    def _parameters_by_name(self) -> Mapping[str, list[inspect.Parameter]]:
         return {name: _parameters(maker) for name, maker in self._makers.items()}
 
     @property
     def __signature__(self) -> inspect.Signature:
         """The signature that Typer reads."""
         own = [each for each in _parameters(self._command) if each.name not in self._makers]
-        return inspect.Signature([*own, *(each for shared in self._asked.values() for each in shared)])
+        return inspect.Signature([*own, *(each for shared in self._parameters_by_name.values() for each in shared)])
 
     @property
     def __annotations__(self) -> dict[str, Any]:  # type: ignore[override]  # a class has them as a plain attribute

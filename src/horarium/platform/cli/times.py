@@ -291,19 +291,19 @@ class Times:
     def _read(self, flag: str, text: str, direction: Direction) -> str:
         zone, now = self._zone(), SystemClock().now()
         found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
-        if self.default is not None and not self._said() and is_local(text, flag=flag):
+        if self.default is not None and not self._configured_zone() and is_local(text, flag=flag):
             zone = load_zone(self.default())  # requested only for a local time
             found = read_moment(text, flag=flag, now=now, zone=zone, direction=direction)
         if not found.exact:
             talk(f"{flag}: {understood(found, zone)}")
         return to_rfc3339(found.instant)
 
-    def _said(self) -> str | None:
+    def _configured_zone(self) -> str | None:
         return self.tz or os.environ.get(VARIABLE)
 
     def _zone(self) -> Zone:
         try:
-            return load_zone(self._said() or "UTC")
+            return load_zone(self._configured_zone() or "UTC")
         except InvalidSpec as wrong:
             flag = self.flag if self.tz else VARIABLE
             raise InvalidSpec(f"{flag}: {wrong.message.removeprefix('timezone: ')}", field=flag) from None

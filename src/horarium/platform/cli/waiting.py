@@ -71,7 +71,7 @@ class PollingLimit:
         self.sleep(seconds if left is None else min(seconds, left))
         return True
 
-    def heard(self) -> None:
+    def answered(self) -> None:
         self._away_since = None
 
     def bears(self, told: str) -> bool:
@@ -105,7 +105,7 @@ def steadily(ask: Callable[[], T], patience: PollingLimit) -> T:
             if not patience.bears(away.message):
                 raise
         else:
-            patience.heard()
+            patience.answered()
             return answer
 
 

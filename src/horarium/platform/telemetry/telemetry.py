@@ -216,7 +216,7 @@ class Telemetry:
             self._count(decision, now, origin)
             self._decisions.decided(namespace, schedule_id, decision, now)
 
-    def born(self, origin: Origin) -> None:
+    def created(self, origin: Origin) -> None:
         """A run without a decision about an occurrence."""
         self.metrics.emitted.labels(origin.value).inc()
 
@@ -231,7 +231,7 @@ class Telemetry:
     def lease_expired(self, count: int = 1) -> None:
         self.metrics.lease_expiries.inc(count)
 
-    def kept_by_weeks(self, *, made: int, dropped: int) -> None:
+    def partitions_changed(self, *, made: int, dropped: int) -> None:
         self.metrics.partitions_made.inc(made)
         self.metrics.partitions_dropped.inc(dropped)
 
@@ -277,8 +277,8 @@ class Deferred(Telemetry):
     ) -> None:
         self._later.append(partial(self._told.decided, namespace, schedule_id, list(decisions), now, origin))
 
-    def born(self, origin: Origin) -> None:
-        self._later.append(partial(self._told.born, origin))
+    def created(self, origin: Origin) -> None:
+        self._later.append(partial(self._told.created, origin))
 
     def launched(self, *, fired_at: Instant, started_at: Instant) -> None:
         self._later.append(partial(self._told.launched, fired_at=fired_at, started_at=started_at))
