@@ -8,6 +8,7 @@ same transaction. What a kind of run needs besides its definition is supplied by
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +38,7 @@ from horarium.engine.requests import NO_SECRETS, build_request, rules_of, to_age
 from horarium.errors import HorariumError
 from horarium.features.runs import claim_rows
 from horarium.features.runs.definition_rows import Definitions
-from horarium.features.runs.preparation import CompleteLaunch, LaunchDraft, Preparer, Preparers, RunStarter
+from horarium.features.runs.preparation import CompleteLaunch, LaunchDraft, Preparers, RunStarter
 from horarium.features.runs.transition_rows import LogFields, RecordedChange, fields_of_run, read_run_fields
 from horarium.features.runs.update_rows import write_changes
 from horarium.features.runs.work_rows import ClaimCandidate, ReadyTarget, RunWork, TargetPlaces
@@ -144,10 +145,10 @@ class _Places(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """All that the requests of a claim are made of."""
+    """All that the requests of a claim are made of, by run. `steps` complete a draft, in order."""
 
-    definitions: Mapping[bytes, RunDefinition | Exception]
-    loaded: Sequence[tuple[Preparer, CompleteLaunch]]
+    drafts: Mapping[bytes, LaunchDraft | Exception]
+    steps: Mapping[bytes, Sequence[CompleteLaunch]]
 
 
 class Claimer:
@@ -340,38 +341,49 @@ class Claimer:
 
     def _read(self, connection: Connection, works: Sequence[RunWork]) -> _Read:
         definitions = self._definitions.load(connection, works)
-        found = ((work, definitions[work.run_id]) for work in works)
-        drafts = [LaunchDraft(work, each) for work, each in found if not isinstance(each, Exception)]
-        return _Read(definitions, self._load(connection, drafts))
+        return self._loaded(connection, works, definitions)
 
-    def _load(self, connection: Connection, drafts: Sequence[LaunchDraft]) -> Sequence[tuple[Preparer, CompleteLaunch]]:
-        """Let each preparer load what these launches need of it; without launches nothing is queried."""
-        return [
-            (each, each.load(connection, [draft for draft in drafts if each.needed(draft)])) for each in self._preparers
-        ]
+    def _loaded(
+        self,
+        connection: Connection,
+        works: Sequence[RunWork],
+        definitions: Mapping[bytes, RunDefinition | Exception],
+        *,
+        rows: bool = True,
+    ) -> _Read:
+        """Let each preparer load what these launches need of it; without `rows` nothing is queried."""
+        found = ((work, definitions[work.run_id]) for work in works)
+        drafts = {work.run_id: each if isinstance(each, Exception) else LaunchDraft(work, each) for work, each in found}
+        sound = [each for each in drafts.values() if isinstance(each, LaunchDraft)]
+        steps: defaultdict[bytes, list[CompleteLaunch]] = defaultdict(list)
+        for preparer in self._preparers:
+            needing = [draft for draft in sound if preparer.needed(draft)]
+            complete = preparer.load(connection, needing if rows else ())
+            for draft in needing:
+                steps[draft.work.run_id].append(complete)
+        return _Read(drafts, steps)
 
     def _in_flight(self, work: RunWork, read: _Read) -> InFlight:
-        cancelled, definition = asyncio.Event(), read.definitions[work.run_id]
+        cancelled, draft = asyncio.Event(), read.drafts[work.run_id]
         seat = self._seat(work)
-        if isinstance(definition, Exception):
-            refused = Refused(f"The definition of this run cannot be read: {definition}")
+        if isinstance(draft, Exception):
+            refused = Refused(f"The definition of this run cannot be read: {draft}")
             return InFlight(work, NO_RULES, seat, refused, cancelled)
-        rules = rules_of(work, definition, self._options.launch_retry)
+        rules = rules_of(work, draft.definition, self._options.launch_retry)
         if work.run_id in self._refused:
             return InFlight(work, rules, seat, Refused(self._refused[work.run_id]), cancelled)
         try:
-            request = self._request(LaunchDraft(work, definition), cancelled, read)
+            request = self._request(draft, read.steps.get(work.run_id, ()), cancelled)
         except Exception as wrong:  # one corrupt row is one run's trouble
             request = Refused(f"The request of this run cannot be built: {type(wrong).__name__}: {wrong}")
         return InFlight(work, rules, seat, request, cancelled)
 
-    def _request(self, draft: LaunchDraft, cancelled: asyncio.Event, read: _Read) -> LaunchRequest | Outcome:
-        for preparer, complete in read.loaded:
-            if preparer.needed(draft):
-                completed = complete(draft)
-                if isinstance(completed, Refused):
-                    return completed
-                draft = completed
+    def _request(
+        self, draft: LaunchDraft, steps: Sequence[CompleteLaunch], cancelled: asyncio.Event
+    ) -> LaunchRequest | Outcome:
+        for complete in steps:
+            if (refused := complete(draft)) is not None:
+                return refused
         url = None if draft.agent is None else draft.agent.url
         opened = NO_SECRETS if draft.secrets is None else draft.secrets.open(url)
         if isinstance(opened, Refused):
@@ -391,7 +403,7 @@ class Claimer:
         if not at_once:
             return []
         # What preparers would have to load is not loaded here: a run that cannot do without it is launched afterwards.
-        read = _Read(self._definitions.load(connection, at_once), self._load(connection, ()))
+        read = self._loaded(connection, at_once, self._definitions.load(connection, at_once), rows=False)
         for each in (self._in_flight(work, read) for work in at_once):
             if isinstance(each.request, LaunchRequest):
                 outcome: Outcome = self._registry.answer_at_once(each.request)

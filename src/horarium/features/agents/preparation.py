@@ -44,7 +44,7 @@ class AgentPreparer:
         known = ((draft.work.namespace, agent_of(draft.work)) for draft in drafts)
         agents = find_agents(connection, {(namespace, agent) for namespace, agent in known if agent is not None})
 
-        def complete(draft: LaunchDraft) -> LaunchDraft | Refused:
+        def complete(draft: LaunchDraft) -> Refused | None:
             work, agent_id = draft.work, agent_of(draft.work)
             if agent_id is None:
                 has = f"{work.assignee_type} {work.assignee!r} has no known agent"
@@ -53,8 +53,8 @@ class AgentPreparer:
             line = line_to(self._sealer, agent_id, agents.get((work.namespace, agent_id)), secrets)
             if isinstance(line, Refused):
                 return line
-            pins = () if draft.secrets is None else draft.secrets.pins()
-            return draft._replace(agent=replace(line, input_hosts=pins))
+            draft.agent = line if draft.secrets is None else replace(line, input_hosts=draft.secrets.pins())
+            return None
 
         return complete
 

@@ -22,12 +22,12 @@ class ApprovalPreparer:
         answers = replies(connection, [each for work in works if (each := _answered_in(work)) is not None])
         told = confided(connection, [work.run_id for work in works if agent_of(work)])
 
-        def complete(draft: LaunchDraft) -> LaunchDraft:
-            work, definition = draft.work, draft.definition
+        def complete(draft: LaunchDraft) -> None:
+            work = draft.work
             if work.run_id in gates:
-                definition = definition._replace(approved_gates=gates[work.run_id])
-            answer = None if work.reference is None else answers.get(work.approval_id or b"")
-            return draft._replace(definition=definition, answer=answer, confided=told.get(work.run_id, ()))
+                draft.definition = draft.definition._replace(approved_gates=gates[work.run_id])
+            draft.answer = None if work.reference is None else answers.get(work.approval_id or b"")
+            draft.confided = told.get(work.run_id, ())
 
         return complete
 

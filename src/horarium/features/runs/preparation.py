@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 from horarium.core.document.definition import RunDefinition, agent_in
@@ -63,7 +64,8 @@ class SealedSecrets(Protocol):
         """Open the secrets of the action and its inputs; `url` None = to the address in the action."""
 
 
-class LaunchDraft(NamedTuple):
+@dataclass(slots=True, eq=False)
+class LaunchDraft:
     """A launch that preparers complete. `confided` are texts, besides secrets, that no result may repeat."""
 
     work: RunWork
@@ -74,8 +76,8 @@ class LaunchDraft(NamedTuple):
     agent: AgentLine | None = None
 
 
-CompleteLaunch: TypeAlias = Callable[[LaunchDraft], LaunchDraft | Refused]
-"""Add to a launch what was loaded for it, or refuse it."""
+CompleteLaunch: TypeAlias = Callable[[LaunchDraft], Refused | None]
+"""Add to a launch what was loaded for it, or return why it is refused."""
 
 
 class Preparer(Protocol):
@@ -85,7 +87,10 @@ class Preparer(Protocol):
         """Tell whether this launch needs any of them."""
 
     def load(self, connection: Connection, drafts: Sequence[LaunchDraft], /) -> CompleteLaunch:
-        """Load the rows of all launches that need them; without launches, make no query."""
+        """Load the rows of all launches that need them; without launches, make no query.
+
+        What is returned may complete other launches, too: as if their rows did not exist.
+        """
 
 
 # ── places ───────────────────────────────────────────────────────────────────────────────────────────

@@ -45,16 +45,19 @@ class SecretPreparer:
         return draft.definition.action.kind in SECRET_KINDS or bool(self._credentials(draft.work))
 
     def load(self, connection: Connection, drafts: Sequence[LaunchDraft]) -> CompleteLaunch:
-        wanted = [
-            (work.namespace, named_secrets(work, definition) | self._credentials(work))
-            for work, definition, *_ in drafts
-        ]
-        found = fetch_secrets(connection, wanted)
+        named = {draft.work.run_id: named_secrets(draft.work, draft.definition) for draft in drafts}
+        wanted = [(draft.work.namespace, named[draft.work.run_id]) for draft in drafts]
+        tokens = {(draft.work.namespace, self._credentials(draft.work)) for draft in drafts}
+        found = fetch_secrets(connection, [*wanted, *tokens])
 
-        def complete(draft: LaunchDraft) -> LaunchDraft:
+        def complete(draft: LaunchDraft) -> None:
             work, definition = draft.work, draft.definition
-            rows, names = found.get(work.namespace, _NO_ROWS), named_secrets(work, definition)
-            return draft._replace(secrets=_SecretsOfRun(self._sealer, definition.action, names, rows))
+            names = named.get(work.run_id)
+            if names is None:
+                names = named_secrets(work, definition)
+            rows = found.get(work.namespace, _NO_ROWS)
+            if names or rows:
+                draft.secrets = _SecretsOfRun(self._sealer, definition.action, names, rows)
 
         return complete
 
