@@ -155,7 +155,7 @@ class Reporter:
             return self._parts
 
     def _has_token(self, destination: Destination) -> bool:
-        """Whether the token of the worker is used. Reports written without one name no namespace, and need none."""
+        """Tell whether the token of the worker is used. Reports without one name no namespace, and need none."""
         return self.options.uses_token(destination.url) and destination.namespace != ANY_NAMESPACE
 
     def _post(self, destination: Destination, documents: list[dict[str, Any]]) -> Sequence[RunReportOutcome]:

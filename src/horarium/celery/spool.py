@@ -100,7 +100,7 @@ class Spool:
         return file
 
     def _keep(self, file: SpoolFile) -> bool:
-        """Whether other processes can find the file; otherwise it is delivered, but not written to."""
+        """Tell whether other processes can find the file; otherwise it is delivered, but not written to."""
         if not file.is_there:
             self._adopted.append(file)
             return False
@@ -116,7 +116,7 @@ class Spool:
         self._own.pop(idle).close()
 
     def _is_idle(self, file: SpoolFile) -> bool:
-        """Whether all reports are delivered; a file that this process leaves to others is then removed."""
+        """Tell whether all reports are delivered; a file that this process leaves to others is then removed."""
         return file.size == 0 or (self._leaves and not file.is_there)
 
     def _make_room(self, file: SpoolFile) -> None:

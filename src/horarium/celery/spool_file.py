@@ -199,7 +199,7 @@ class SpoolFile:
 
     @property
     def is_there(self) -> bool:
-        """Whether other processes find the file by its name; the directory may have been emptied."""
+        """Tell whether other processes find the file by its name; the directory may have been emptied."""
         return _is_at(self._descriptor, self.path)
 
     def leave(self) -> None:
@@ -312,7 +312,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the name still leads to this file; another process may have removed or replaced it."""
+    """Tell whether the name still leads to this file; another process may have removed or replaced it."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:

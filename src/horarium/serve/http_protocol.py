@@ -33,7 +33,7 @@ _LEAST_READ_BYTES_A_SECOND = 1_024
 
 
 class Phase(Enum):
-    """What the client owes."""
+    """Phase of a connection: what the client sends next."""
 
     HEAD = "headers"
     BODY = "body"

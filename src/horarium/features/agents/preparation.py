@@ -1,4 +1,4 @@
-"""What prompts need of their agents before a launch: address and token, and a place under the agent's capacity.
+"""Preparation of prompts, from their agents: address and token, and a place under the agent's capacity.
 
 Agents are fetched together for all prompts of a claim, and judged one by one. The token of an agent goes only to its
 allowed hosts.

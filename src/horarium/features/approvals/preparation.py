@@ -1,4 +1,4 @@
-"""What runs that were approved take from their approvals: gates, replies to their agents, and texts to mask."""
+"""Preparation of approved runs, from their approvals: gates, replies to their agents, and texts to mask."""
 
 from __future__ import annotations
 
