@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import certifi
 import pytest
+from certificates import Authority
 from cli.served import Server, set_environment
 from world import START, serving
 
@@ -15,11 +15,8 @@ from horarium.testing import TestService, service
 
 @pytest.fixture(scope="session")
 def one_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with one of the certificates that are trusted everywhere."""
-    end = "-----END CERTIFICATE-----\n"
-    path = tmp_path_factory.mktemp("trusted") / "root.pem"
-    path.write_text(certifi.contents().partition(end)[0] + end, "utf-8")
-    return path
+    """A file with the certificate of a single authority."""
+    return Authority(tmp_path_factory.mktemp("trusted")).ca
 
 
 @pytest.fixture(autouse=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from app_build import MADE, UI, digest, is_made, mark, sources
+from app_build import UI, digest, is_made, mark, sources
 from node_here import Node
 
-# Files that were looked at already, by what is in them.
-_KEPT = ("--cache-strategy", "content", "--cache-location", str(MADE / "prettier"))
 CHECKS = {
     "vitest": ("node_modules/vitest/vitest.mjs", "run", "--reporter=default"),
-    "prettier": ("node_modules/prettier/bin/prettier.cjs", "--check", "--cache", *_KEPT, "."),
+    "prettier": ("node_modules/prettier/bin/prettier.cjs", "--check", "."),
     "eslint": ("node_modules/eslint/bin/eslint.js", "."),
 }
 
@@ -20,8 +18,9 @@ CHECKS = {
 @pytest.mark.parametrize("name", CHECKS)
 def test_the_sources_pass_a_check(node: Node, name: str) -> None:
     """A check that passed is repeated when a source, a package or the check has changed."""
+    step = f"{name}-passed"
     from_what = digest(sources(UI, without=("node_modules", ".lock")), str(node.program), *CHECKS[name])
-    if is_made(name, from_what):
+    if is_made(step, from_what):
         return
     done = subprocess.run(
         [str(node.program), *CHECKS[name]],
@@ -33,4 +32,4 @@ def test_the_sources_pass_a_check(node: Node, name: str) -> None:
     )
     advice = "run `npm run format` in ui/\n" if name == "prettier" else ""
     assert done.returncode == 0, f"{advice}{done.stdout}\n{done.stderr}"
-    mark(name, from_what)
+    mark(step, from_what)
