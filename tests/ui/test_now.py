@@ -80,7 +80,9 @@ def test_a_run_that_goes_on_is_a_bar(page: Page) -> None:
     page.goto("./?hours=6")
     expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
     page.goto("./?hours=1")  # it began before that
-    expect(lane(page, "crawl-suppliers").get_by_role("button", name=re.compile("^Running")).first).to_be_visible()
+    # At some minutes of the hour its mark stands with that of a skip: "2: 1 running, 1 skipped".
+    running = lane(page, "crawl-suppliers").get_by_role("button", name=re.compile(r"^Running|\d running"))
+    expect(running.first).to_be_visible()
     expect(lane(page, "crawl-suppliers").locator(".run-bar").first).to_be_visible()
 
 
