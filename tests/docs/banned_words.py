@@ -78,6 +78,8 @@ _ANY = re.compile(rf"\b(?:{'|'.join(BANNED)})\b", re.IGNORECASE)
 
 # A line of help, a setting or a heading names a thing or an act.
 _QUESTION = re.compile(r"(What|Which|Who|Whom|Whose|Whether|Of|How(?!-to| to))\b")
+# Headings such as "When to use it" are usual; docstrings need a subject.
+_NO_SUBJECT = re.compile(r"(When|Where|Why|Whoever|For whom)\b")
 
 
 class Finding(NamedTuple):
@@ -200,6 +202,11 @@ def headings(root: Path = ROOT) -> Iterator[Text]:
 
 def begins_as_a_question(text: str) -> bool:
     return _QUESTION.match(text) is not None
+
+
+def has_no_subject(docstring: str) -> bool:
+    """Tell whether a docstring begins as a question or a clause, instead of with a noun or a verb."""
+    return begins_as_a_question(docstring) or _NO_SUBJECT.match(docstring) is not None
 
 
 def everything(root: Path = ROOT) -> Iterator[Text]:
