@@ -6,7 +6,9 @@ import { wordsOf, type Group, type Row } from "./groups";
 
 /** Return the lines of the tooltip: outcome, time, reason, duration and detail. */
 export function markText(group: Pick<Group, "rows" | "count" | "worst">, zone: string | null, viewer: string): string {
-  const [first, last] = [group.rows[0]!, group.rows.at(-1)!];
+  // By time: a run that began before the view has the place of the first mark, but not the first row.
+  const byTime = group.rows.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at));
+  const [first, last] = [byTime[0]!, byTime.at(-1)!];
   const lines = [wordsOf(group), clockLine(first.at, last.at, viewer)];
   if (zone !== null && offsetMinutes(Date.parse(first.at), zone) !== offsetMinutes(Date.parse(first.at), viewer)) {
     lines.push(`${clockLine(first.at, last.at, zone)} ${zoneLabel(first.at, zone)}`);
